@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# What every script here shares: the packages that a build needs, set-up, configure, build. Sourced, or run alone to
+# set up and do nothing else. Changes nothing but what apt-get installs and the build folders of this clone.
+set -euo pipefail
+
+pardnn_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# The one list of Debian and Ubuntu packages. Optional ones only add methods to `pardnn compare`.
+required_packages=(build-essential cmake ninja-build libhdf5-dev libtbb-dev libfmt-dev nlohmann-json3-dev
+                   libcli11-dev libxxhash-dev libgtest-dev)
+optional_packages=(libmetis-dev libscotch-dev)
+
+say() { printf '== %s\n' "$*"; }
+fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# package_installed NAME
+package_installed() {
+  command -v dpkg-query >/dev/null 2>&1 || return 1
+  [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null || true) == installed ]]
+}
+
+# A cmake of 3.22 or later, from wherever.
+cmake_is_new_enough() {
+  local version
+  version=$(cmake --version 2>/dev/null | sed -n '1s/^cmake version //p') || return 1
+  [[ -n $version && $(printf '%s\n3.22\n' "$version" | sort -V | head -n 1) == 3.22 ]]
+}
+
+# True if PACKAGE, or the tool that it would bring, is there.
+is_there() {
+  case $1 in
+    cmake) cmake_is_new_enough ;;
+    ninja-build) command -v ninja >/dev/null 2>&1 ;;
+    build-essential) command -v "${CXX:-c++}" >/dev/null 2>&1 ;;
+    *) package_installed "$1" ;;
+  esac
+}
+
+# missing_of PACKAGE...: those that are not there, one a line.
+missing_of() {
+  local package
+  for package in "$@"; do
+    is_there "$package" || printf '%s\n' "$package"
+  done
+}
+
+# install_packages PACKAGE...: by apt-get, as root or through sudo.
+install_packages() {
+  local -a as_root=()
+  command -v apt-get >/dev/null 2>&1 ||
+    fail "no apt-get here; install what these packages hold and try again: $*"
+  if [[ $(id -u) != 0 ]]; then
+    command -v sudo >/dev/null 2>&1 ||
+      fail "as root, run: apt-get install -y --no-install-recommends $*"
+    as_root=(sudo)
+  fi
+  say "installing by apt-get: $*"
+  as_root+=(env DEBIAN_FRONTEND=noninteractive)
+  "${as_root[@]}" apt-get -qq update
+  "${as_root[@]}" apt-get -qq install -y --no-install-recommends "$@" </dev/null
+}
+
+# True if CMake finds all it needs, as it may outside of packages (CMAKE_PREFIX_PATH, modules, a package manager).
+configures_as_it_is() {
+  cmake_is_new_enough || return 1
+  local scratch status=0
+  scratch=$(mktemp -d)
+  cmake -S "$pardnn_root" -B "$scratch" -DPARDNN_TESTS=ON >/dev/null 2>&1 || status=$?
+  rm -rf "$scratch"
+  return "$status"
+}
+
+# Installs what is missing. Asks for no rights where nothing is missing.
+set_up() {
+  local -a missing=()
+  mapfile -t missing < <(missing_of "${required_packages[@]}")
+  if ((${#missing[@]} == 0)); then
+    say "all packages that the build needs are here"
+    return
+  fi
+  if configures_as_it_is; then
+    say "CMake finds all it needs (not as packages: ${missing[*]})"
+    return
+  fi
+  mapfile -t missing < <(missing_of "${required_packages[@]}" "${optional_packages[@]}")
+  install_packages "${missing[@]}"
+}
+
+# Processes that a build may use: the CPUs of this process and of its container, and 1.5 GiB of memory for each.
+build_jobs() {
+  local jobs quota period memory
+  jobs=$(nproc)
+  if read -r quota period 2>/dev/null </sys/fs/cgroup/cpu.max && [[ $quota != max ]]; then
+    quota=$(((quota + period - 1) / period))
+    ((quota < jobs)) && jobs=$quota
+  fi
+  memory=$(awk '/^MemAvailable:/ {print int($2 / 1572864)}' /proc/meminfo 2>/dev/null || true)
+  [[ -n $memory ]] && ((memory < jobs)) && jobs=$memory
+  ((jobs < 1)) && jobs=1
+  printf '%s\n' "$jobs"
+}
+
+# configure FOLDER [CMAKE ARGUMENT...]: FOLDER may be new, or left by an earlier run, or copied from elsewhere.
+configure() {
+  local folder=$1 home
+  shift
+  local -a generator=()
+  if [[ -f $folder/CMakeCache.txt ]]; then
+    home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$folder/CMakeCache.txt")
+    [[ $home == "$pardnn_root" ]] || rm -rf "$folder/CMakeCache.txt" "$folder/CMakeFiles"
+  fi
+  if [[ ! -f $folder/CMakeCache.txt ]] && command -v ninja >/dev/null 2>&1; then
+    generator=(-G Ninja)
+  fi
+  if command -v ccache >/dev/null 2>&1; then
+    set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@"
+  fi
+  cmake -S "$pardnn_root" -B "$folder" "${generator[@]}" "$@"
+}
+
+# build FOLDER [TARGET...]
+build() {
+  local folder=$1
+  shift
+  local -a targets=()
+  (($# > 0)) && targets=(--target "$@")
+  cmake --build "$folder" --parallel "$(build_jobs)" "${targets[@]}"
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+  set_up
+fi

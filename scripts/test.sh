@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds everything with its tests and runs them: scripts/test.sh [--quick] [ARGUMENT OF CTEST...]
+set -euo pipefail
+quick=0
+if [[ ${1-} == --help || ${1-} == -h ]]; then
+  printf 'usage: scripts/test.sh [--quick] [argument of ctest ...]\n\n'
+  printf -- '--quick leaves out the tests labelled slow or install. Example: scripts/test.sh --quick -R emulation\n'
+  exit 0
+fi
+if [[ ${1-} == --quick ]]; then
+  quick=1
+  shift
+fi
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+cd "$pardnn_root"
+
+set_up
+say "building into build/ (Release, with tests)"
+options=(-DCMAKE_BUILD_TYPE=Release -DPARDNN_TESTS=ON)
+[[ ${CI-} == true ]] && options+=(-DPARDNN_WERROR=ON)
+configure build "${options[@]}"
+build build
+
+choice=(--output-on-failure --no-tests=error --parallel "$(build_jobs)")
+((quick)) && choice+=(--label-exclude '^(slow|install)$')
+log=build/ctest.log
+say "ctest ${choice[*]} $*"
+status=0
+(cd build && ctest "${choice[@]}" "$@") 2>&1 | tee "$log" || status=$?
+say "ctest's closing lines (all of it: $log)"
+sed -n '/^[0-9]*% tests passed/,$p' "$log"
+exit "$status"
