@@ -84,7 +84,8 @@ class Graph {
   EdgeId out_end(NodeId v) const { return out_offsets_[v + 1]; }
   NodeId target(EdgeId e) const { return targets_[e]; }
   Bytes bytes(EdgeId e) const { return bytes_[e]; }
-  std::int64_t output(EdgeId e) const { return outputs_.empty() ? 0 : outputs_[e]; }
+  /// Rank of the edge's output among the outputs of its source.
+  std::int32_t output(EdgeId e) const { return outputs_.empty() ? 0 : outputs_[e]; }
   bool has_outputs() const { return !outputs_.empty(); }
   EdgeId out_degree(NodeId v) const { return out_end(v) - out_begin(v); }
 
@@ -141,6 +142,17 @@ class Graph {
   /// Greatest device index that any node is pinned to, -1 if none.
   DeviceId greatest_fixed() const { return greatest_fixed_; }
 
+  // The ties as the file gives them, for judging placements that are not ours.
+  struct Pin {
+    NodeId node;
+    DeviceId device;
+  };
+  /// Nodes that the file itself pins.
+  std::span<const Pin> pins() const { return pins_; }
+  /// Colocation group of v as 0 .. num_groups() - 1, or -1.
+  std::int32_t group(NodeId v) const { return group_.empty() ? -1 : group_[v]; }
+  std::int32_t num_groups() const { return num_groups_; }
+
   Nanoseconds total_comp() const { return total_comp_; }
   Bytes total_bytes() const { return total_bytes_; }
 
@@ -168,16 +180,20 @@ class Graph {
   EdgeId num_edges_ = 0;
   UnitId num_units_ = 0;
   DeviceId greatest_fixed_ = kNoDevice;
+  std::int32_t num_groups_ = 0;
   Nanoseconds total_comp_ = 0;
   Bytes total_bytes_ = 0;
   std::span<const EdgeId> out_offsets_, in_offsets_, in_edges_;
   std::span<const NodeId> targets_, sources_, root_, depth_offsets_, unit_members_, iota_;
   std::span<const Bytes> bytes_, mem_, temp_;
-  std::span<const std::int64_t> outputs_, file_ids_, unit_offsets_;
+  std::span<const std::int64_t> file_ids_, unit_offsets_;
+  std::span<const std::int32_t> outputs_;
   std::span<const Nanoseconds> comp_;
   std::span<const std::uint8_t> kind_;
   std::span<const UnitId> unit_;
   std::span<const DeviceId> unit_fixed_;
+  std::span<const Pin> pins_;
+  std::span<const std::int32_t> group_;
   /// Whoever owns the arrays; copies of a Graph share them.
   std::shared_ptr<const Storage> storage_;
 };

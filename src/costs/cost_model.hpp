@@ -11,7 +11,7 @@
 namespace pardnn {
 
 /// Keeps references to `graph` and `machine`: both must outlive it. Devices of equal speed share one array of
-/// durations, links of equal bandwidth one array of transfer times (up to kMaxArrays kinds, beyond that computed on the fly).
+/// durations, links of equal bandwidth one array of transfer times (a few kinds; beyond that times are computed on the fly).
 class CostModel {
  public:
   /// O((V + E) * kinds). Throws InputError if a worst-case serial run would pass 2^62 ns, or a node is pinned to a device >= K.
@@ -37,12 +37,17 @@ class CostModel {
     return p == q ? 0 : latency(p, q) + transfer(e, p, q);
   }
   /// comm(e): floor of the mean of c over ordered pairs of different devices; 0 for K = 1.
-  Nanoseconds mean_cost(EdgeId e) const { return mean_costs_[e]; }
-  std::span<const Nanoseconds> mean_costs() const { return mean_costs_; }
+  Nanoseconds mean_cost(EdgeId e) const {
+    if (!mean_storage_.empty()) return mean_storage_[e];
+    return transfers_.empty() ? 0 : mean_latency_ + transfers_[0][e];
+  }
   /// True if all links and all speeds are equal: cost(e, p, q) == mean_cost(e) for p != q, duration(v, d) is the same on all d.
   bool is_homogeneous() const { return homogeneous_; }
 
  private:
+  void index_speeds();
+  void index_links();
+
   const Graph* graph_;
   const Machine* machine_;
   DeviceId devices_;
@@ -52,7 +57,8 @@ class CostModel {
   std::vector<std::span<const Nanoseconds>> durations_;  // by speed kind; speed 1 points into the graph
   std::vector<std::vector<Nanoseconds>> duration_storage_;
   std::vector<std::vector<Nanoseconds>> transfers_;      // by link kind
-  std::vector<Nanoseconds> mean_costs_;
+  std::vector<Nanoseconds> mean_storage_;                // empty if all links are equal
+  Nanoseconds mean_latency_ = 0;                         // then: the latency of all links
 };
 
 }  // namespace pardnn
