@@ -25,9 +25,9 @@ int edit_distance(std::string_view a, std::string_view b) {
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
   // Long words come from hostile files: their tail does not make the answer better.
   const std::string_view head = word.substr(0, 64);
-  const auto best = std::min_element(known.begin(), known.end(), [&](std::string_view a, std::string_view b) {
-    return edit_distance(head, a) < edit_distance(head, b);
-  });
+  // A word cut short is one slip, however much is missing.
+  const auto slips = [&](std::string_view other) { return head.size() > 2 && other.starts_with(head) ? 1 : edit_distance(head, other); };
+  const auto best = std::min_element(known.begin(), known.end(), [&](std::string_view a, std::string_view b) { return slips(a) < slips(b); });
   return best == known.end() ? std::string_view{} : *best;
 }
 
