@@ -1,0 +1,183 @@
+#include "io/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <utility>
+
+#include "io/available_memory.hpp"
+#include "pardnn/error.hpp"
+#include "pardnn/io.hpp"
+
+namespace pardnn {
+
+namespace {
+
+std::string error_text(int code) { return std::error_code(code, std::generic_category()).message(); }
+
+[[noreturn]] void fail(const std::string& file, const char* what, int code) {
+  throw SystemError(fmt::format("{}: {}: {}", printable(file, 300), what, error_text(code)));
+}
+
+/// A file descriptor with an owner.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  /// Closes now and gives errno, 0 if all is well: some file systems report a full disk only here.
+  int close() { return ::close(std::exchange(fd_, -1)) == 0 ? 0 : errno; }
+
+ private:
+  int fd_;
+};
+
+std::string folder_of(const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+/// Where the bytes should go: through symbolic links, so that a link stays a link.
+std::string final_path(const std::string& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_symlink(file, ignored)) return file;
+  std::error_code error;
+  const auto target = std::filesystem::weakly_canonical(file, error);
+  return error ? file : target.string();
+}
+
+/// Makes an empty file of a fresh name beside `file`, so that the rename stays on one file system. It gets the mode of the file
+/// that it will replace, or the usual one. The ending of `file` is kept: writers look at it.
+std::string make_temporary(const std::string& file) {
+  const std::filesystem::path path(file);
+  const std::string stem = folder_of(file) + "/." + path.stem().string().substr(0, 100);
+  for (int attempt = 0;; ++attempt) {
+    const std::string name = fmt::format("{}.{}-{}{}", stem, ::getpid(), attempt, path.extension().string());
+    const Descriptor made(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (made.get() < 0 && errno == EEXIST && attempt < 10'000) continue;
+    if (made.get() < 0) fail(file, "cannot be written, its folder takes no new file", errno);
+    struct stat replaced {};
+    if (::stat(file.c_str(), &replaced) == 0) static_cast<void>(::fchmod(made.get(), replaced.st_mode & 07777));
+    return name;
+  }
+}
+
+/// Removes the temporary unless it was given its final name.
+class Temporary {
+ public:
+  explicit Temporary(std::string name) : name_(std::move(name)) {}
+  ~Temporary() {
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  const std::string& name() const { return name_; }
+  void keep() { name_.clear(); }
+
+ private:
+  std::string name_;
+};
+
+void sync_file(const std::string& path, const std::string& shown) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) fail(shown, "cannot be opened to sync it", errno);
+  if (::fsync(file.get()) != 0) fail(shown, "cannot be written to disk", errno);
+  if (const int code = file.close(); code != 0) fail(shown, "cannot be written to disk", code);
+}
+
+/// After this the rename survives a power cut. Some file systems cannot sync a folder: that is no error of the write.
+void sync_folder(const std::string& folder) {
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.get() >= 0) static_cast<void>(::fsync(opened.get()));
+}
+
+/// "/dev/stdout" and pipes have no old content to keep and cannot be renamed onto: they are written as they are.
+bool is_special(const std::string& file) {
+  struct stat status {};
+  return ::stat(file.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+void write_atomically(const std::string& file, const std::function<void(const std::string& temporary)>& write) {
+  if (is_special(file)) return write(file);
+  const std::string target = final_path(file);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(target, ignored)) fail(file, "cannot be written", EISDIR);
+  Temporary temporary(make_temporary(target));
+  write(temporary.name());
+  sync_file(temporary.name(), file);
+  if (::rename(temporary.name().c_str(), target.c_str()) != 0) fail(file, "cannot be replaced", errno);
+  temporary.keep();
+  sync_folder(folder_of(target));
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  struct stat first {}, second {};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+std::string extension_of(const std::string& file) {
+  std::string extension = std::filesystem::path(file).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension;
+}
+
+std::size_t regular_file_size(const std::string& file, const std::string& expected) {
+  const auto refuse = [&](const std::string& why) { throw InputError(fmt::format("{}: {}", printable(file, 300), why)); };
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) refuse(error_text(errno));
+  if (S_ISDIR(status.st_mode)) refuse("is a directory, expected " + expected);
+  if (!S_ISREG(status.st_mode)) refuse("is not a regular file, expected " + expected);
+  if (::access(file.c_str(), R_OK) != 0) refuse(error_text(errno));
+  return static_cast<std::size_t>(status.st_size);
+}
+
+std::string read_text_file(const std::string& file, const std::string& expected) {
+  const std::size_t size = regular_file_size(file, expected);
+  if (size > available_memory()) {
+    throw SystemError(fmt::format("{}: {} bytes do not fit the memory that is left", printable(file, 300), size));
+  }
+  const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (opened.get() < 0) fail(file, "cannot be read", errno);
+  std::string text(size, '\0');
+  std::size_t have = 0;
+  while (have < size) {
+    const ssize_t got = ::read(opened.get(), text.data() + have, std::min(size - have, std::size_t{1} << 30));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(file, "cannot be read", errno);
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  text.resize(have);
+  return text;
+}
+
+void write_text_file(const std::string& file, const std::string& text) {
+  Descriptor opened(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (opened.get() < 0) fail(file, "cannot be written", errno);
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t put = ::write(opened.get(), text.data() + done, std::min(text.size() - done, std::size_t{1} << 30));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(file, "cannot be written", errno);
+    done += static_cast<std::size_t>(put);
+  }
+  if (const int code = opened.close(); code != 0) fail(file, "cannot be written", code);
+}
+
+}  // namespace pardnn

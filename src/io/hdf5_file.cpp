@@ -1,0 +1,459 @@
+#include "io/hdf5_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "io/atomic_file.hpp"
+#include "io/available_memory.hpp"
+#include "io/superblock.hpp"
+#include "pardnn/error.hpp"
+
+// H5Pset_file_locking came with 1.10.7 and 1.12.1.
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
+#define PARDNN_HDF5_LOCKING_PROPERTY 1
+#endif
+
+namespace pardnn::h5 {
+
+// ---------------------------------------------------------------------------------------------------- errors
+
+namespace {
+
+/// Keeps the description at the bottom of HDF5's error stack: the cause.
+herr_t keep_innermost(unsigned n, const H5E_error2_t* error, void* text) {
+  if (n == 0 && error->desc != nullptr) *static_cast<std::string*>(text) = error->desc;
+  return 0;
+}
+
+std::string innermost_error() {
+  std::string text;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &text);
+  return text;
+}
+
+/// "errno = N" in the text of a failed system call, 0 if there is none.
+int errno_in(std::string_view text) {
+  constexpr std::string_view key = "errno = ";
+  const std::size_t at = text.find(key);
+  return at == std::string_view::npos ? 0 : std::atoi(std::string(text.substr(at + key.size(), 8)).c_str());
+}
+
+}  // namespace
+
+void fail(const char* call) {
+  const std::string cause = innermost_error();
+  throw Failure(cause.empty() ? fmt::format("{} failed", call) : fmt::format("{} failed: {}", call, printable(cause, 200)));
+}
+
+Session::Session() {
+  H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  H5PLget_loading_state(&plugins_);
+  H5PLset_loading_state(0);
+}
+
+Session::~Session() {
+  H5PLset_loading_state(plugins_);
+  H5Eset_auto2(H5E_DEFAULT, print_, print_data_);
+}
+
+std::size_t io_piece_bytes() {
+  constexpr std::size_t greatest = (std::size_t{1} << 31) - 1;
+  const char* const text = std::getenv("PARDNN_IO_CHUNK");
+  if (text == nullptr) return greatest;
+  const unsigned long long wanted = std::strtoull(text, nullptr, 10);
+  return std::clamp<unsigned long long>(wanted, 1, greatest);
+}
+
+// ---------------------------------------------------------------------------------------------------- files
+
+namespace {
+
+Handle read_access(bool locking) {
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "H5Pcreate");
+  // Handles that are still open must not keep the file open behind our back (C20 of the user reports).
+  checked(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "H5Pset_fclose_degree");
+#ifdef PARDNN_HDF5_LOCKING_PROPERTY
+  if (!locking) checked(H5Pset_file_locking(access.get(), false, true), "H5Pset_file_locking");
+#else
+  static_cast<void>(locking);
+#endif
+  return access;
+}
+
+[[noreturn]] void refuse_file(const std::string& file, const std::string& why) {
+  throw InputError(fmt::format("{}: {}", printable(file, 300), why));
+}
+
+/// True if the file system knows no locks, as some of NFS, Lustre and DVS (C1 of the user reports): reading needs none.
+bool no_locks_here(const std::string& cause) {
+  constexpr int kInternalNotSupported = 524;  // ENOTSUPP of the Linux kernel, which leaks out of some file systems
+  const int code = errno_in(cause);
+  return cause.find("lock") != std::string::npos &&
+         (code == ENOLCK || code == ENOSYS || code == EOPNOTSUPP || code == EINVAL || code == kInternalNotSupported);
+}
+
+std::string open_fault(const std::string& cause) {
+  const bool locked = cause.find("unable to lock") != std::string::npos;
+  if (locked && (errno_in(cause) == EAGAIN || errno_in(cause) == EACCES)) {
+    return "is being written by another program (locked); wait for it, or set HDF5_USE_FILE_LOCKING=FALSE if there is none";
+  }
+  if (locked) return fmt::format("cannot be locked ({}); set HDF5_USE_FILE_LOCKING=FALSE and try again", printable(cause, 200));
+  return fmt::format("cannot be opened as HDF5: {}", printable(cause, 200));
+}
+
+Handle open_to_read(const std::string& file) {
+  hid_t id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, read_access(true).get());
+  if (id >= 0) return {id, H5Fclose, "H5Fopen"};
+  const std::string cause = innermost_error();
+  if (no_locks_here(cause)) {
+    id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, read_access(false).get());
+    if (id >= 0) return {id, H5Fclose, "H5Fopen"};
+  }
+  refuse_file(file, open_fault(cause));
+}
+
+/// Everything that can be said before HDF5 sees the file.
+std::uint64_t check_before_opening(const std::string& file, const std::string& expected) {
+  const std::uint64_t size = regular_file_size(file, expected);
+  if (size == 0) refuse_file(file, "is empty, expected " + expected);
+  const std::optional<Superblock> head = read_superblock(file);
+  if (!head) refuse_file(file, "is not an HDF5 file, expected " + expected);
+  if (head->cut_off) refuse_file(file, fmt::format("truncated: have {} bytes, which end inside the head of the file", size));
+  if (size < head->end_of_file) refuse_file(file, fmt::format("truncated: have {} bytes, need {}", size, head->end_of_file));
+  if (head->open_for_write) {
+    refuse_file(file, "is open for writing, or its writer was killed; write it again, or mend it with h5clear -s");
+  }
+  return size;
+}
+
+/// Refuses to follow an external link, and remembers that there was one.
+herr_t refuse_external(const char*, const char*, const char*, const char*, unsigned*, hid_t, void* met) {
+  *static_cast<bool*>(met) = true;
+  return -1;
+}
+
+/// Access properties that keep a path inside its file. `met` is set if an external link stood on it.
+Handle inside_file(hid_t kind, bool* met) {
+  Handle access(H5Pcreate(kind), H5Pclose, "H5Pcreate");
+  checked(H5Pset_elink_cb(access.get(), refuse_external, met), "H5Pset_elink_cb");
+  return access;
+}
+
+[[noreturn]] void refuse_link(const std::string& path) {
+  throw ObjectError(path, "is behind an external link; everything must be in this file");
+}
+
+}  // namespace
+
+InputFile::InputFile(const std::string& file, const std::string& expected)
+    : name_(file), size_(check_before_opening(file, expected)), file_(open_to_read(file)) {}
+
+bool InputFile::has(const std::string& path) const {
+  bool external = false;
+  const Handle access = inside_file(H5P_LINK_ACCESS, &external);
+  for (std::size_t slash = path.find('/', 1); ; slash = path.find('/', slash + 1)) {
+    const htri_t there = H5Lexists(file_.get(), path.substr(0, slash).c_str(), access.get());
+    if (external) refuse_link(path);
+    if (there < 0) throw ObjectError(path, printable(innermost_error(), 200));
+    if (there == 0) return false;
+    if (slash == std::string::npos) return true;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- attributes
+
+namespace {
+
+/// Longest text of an attribute or of one string in a list that is taken.
+constexpr std::size_t kLongestText = 1 << 20;
+
+struct Attribute {
+  std::string path;
+  Handle id, type, space;
+
+  [[noreturn]] void refuse(const std::string& message) const { throw ObjectError(path, message); }
+};
+
+/// Scalar or one element; anything else is refused (C13 of the user reports).
+Attribute open_attribute(hid_t file, const std::string& name) {
+  Attribute attribute{"/" + name, {}, {}, {}};
+  attribute.id = Handle(H5Aopen_by_name(file, "/", name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose, "H5Aopen_by_name");
+  attribute.type = Handle(H5Aget_type(attribute.id.get()), H5Tclose, "H5Aget_type");
+  attribute.space = Handle(H5Aget_space(attribute.id.get()), H5Sclose, "H5Aget_space");
+  const int rank = H5Sget_simple_extent_ndims(attribute.space.get());
+  const hssize_t elements = H5Sget_simple_extent_npoints(attribute.space.get());
+  if (rank > 1 || elements != 1) attribute.refuse(fmt::format("has {} elements, expected one", elements));
+  return attribute;
+}
+
+/// The text of one fixed-length field, without its padding.
+std::string unpadded(const char* data, std::size_t size, H5T_str_t padding) {
+  std::string_view text(data, size);
+  if (padding == H5T_STR_SPACEPAD) {
+    const std::size_t last = text.find_last_not_of(' ');
+    return std::string(text.substr(0, last == std::string_view::npos ? 0 : last + 1));
+  }
+  return std::string(text.substr(0, std::min(text.find('\0'), text.size())));
+}
+
+/// Memory type for reading strings of file type `type`: the same kind, so that HDF5 has nothing to convert.
+Handle string_memory_type(hid_t type) { return {H5Tcopy(type), H5Tclose, "H5Tcopy"}; }
+
+std::string read_attribute_text(const Attribute& attribute) {
+  const Handle memory = string_memory_type(attribute.type.get());
+  if (checked(H5Tis_variable_str(attribute.type.get()), "H5Tis_variable_str") > 0) {
+    char* text = nullptr;
+    checked(H5Aread(attribute.id.get(), memory.get(), &text), "H5Aread");
+    std::string copy = text == nullptr ? "" : text;
+    H5free_memory(text);
+    return copy;
+  }
+  const std::size_t size = H5Tget_size(attribute.type.get());
+  if (size > kLongestText) attribute.refuse(fmt::format("is a string of {} bytes, expected at most {}", size, kLongestText));
+  std::vector<char> data(size);
+  checked(H5Aread(attribute.id.get(), memory.get(), data.data()), "H5Aread");
+  return unpadded(data.data(), size, H5Tget_strpad(attribute.type.get()));
+}
+
+bool has_attribute(hid_t file, const std::string& name) {
+  return checked(H5Aexists_by_name(file, "/", name.c_str(), H5P_DEFAULT), "H5Aexists_by_name") > 0;
+}
+
+const char* class_name(H5T_class_t type) {
+  switch (type) {
+    case H5T_INTEGER: return "integers";
+    case H5T_FLOAT: return "floating-point numbers";
+    case H5T_STRING: return "strings";
+    case H5T_BITFIELD: return "bit fields";
+    case H5T_OPAQUE: return "opaque data";
+    case H5T_COMPOUND: return "compounds";
+    case H5T_REFERENCE: return "references";
+    case H5T_ENUM: return "enumerated values";
+    case H5T_VLEN: return "variable-length lists";
+    case H5T_ARRAY: return "arrays";
+    default: return "data of an unknown type";
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> InputFile::integer_attribute(const std::string& name) const try {
+  if (!has_attribute(file_.get(), name)) return std::nullopt;
+  const Attribute attribute = open_attribute(file_.get(), name);
+  const H5T_class_t kind = H5Tget_class(attribute.type.get());
+  if (kind != H5T_INTEGER) attribute.refuse(fmt::format("holds {}, expected an integer", class_name(kind)));
+  if (H5Tget_precision(attribute.type.get()) > 64) attribute.refuse("is an integer of more than 64 bits");
+  if (H5Tget_sign(attribute.type.get()) == H5T_SGN_NONE) {
+    std::uint64_t value = 0;
+    checked(H5Aread(attribute.id.get(), H5T_NATIVE_UINT64, &value), "H5Aread");
+    if (value > static_cast<std::uint64_t>(INT64_MAX)) attribute.refuse(fmt::format("{} is above 2^63 - 1", value));
+    return static_cast<std::int64_t>(value);
+  }
+  std::int64_t value = 0;
+  checked(H5Aread(attribute.id.get(), H5T_NATIVE_INT64, &value), "H5Aread");
+  return value;
+} catch (const Failure& failure) {
+  throw ObjectError("/" + name, failure.what());
+}
+
+std::optional<std::string> InputFile::string_attribute(const std::string& name) const try {
+  if (!has_attribute(file_.get(), name)) return std::nullopt;
+  const Attribute attribute = open_attribute(file_.get(), name);
+  const H5T_class_t kind = H5Tget_class(attribute.type.get());
+  if (kind != H5T_STRING) attribute.refuse(fmt::format("holds {}, expected a string", class_name(kind)));
+  return read_attribute_text(attribute);
+} catch (const Failure& failure) {
+  throw ObjectError("/" + name, failure.what());
+}
+
+// ---------------------------------------------------------------------------------------------------- datasets
+
+InputDataset::InputDataset(const InputFile& file, const std::string& path, Element element) try : path_(path) {
+  bool external = false;
+  const Handle access = inside_file(H5P_DATASET_ACCESS, &external);
+  const hid_t id = H5Dopen2(file.id(), path.c_str(), access.get());
+  if (external) refuse_link(path);
+  dataset_ = Handle(id, H5Dclose, "H5Dopen2");
+  check_layout();
+  type_ = Handle(H5Dget_type(dataset_.get()), H5Tclose, "H5Dget_type");
+  check_type(element);
+  check_shape();
+  check_storage(file.size());
+} catch (const Failure& failure) {
+  throw ObjectError(path, failure.what());
+}
+
+void InputDataset::refuse(const std::string& message) const { throw ObjectError(path_, message); }
+
+/// Before the shape is asked for: that of a virtual dataset would open its sources.
+void InputDataset::check_layout() {
+  const Handle properties(H5Dget_create_plist(dataset_.get()), H5Pclose, "H5Dget_create_plist");
+  layout_ = checked(H5Pget_layout(properties.get()), "H5Pget_layout");
+  if (layout_ == H5D_VIRTUAL) refuse("is a virtual dataset; the data must be in this file");
+  if (checked(H5Pget_external_count(properties.get()), "H5Pget_external_count") > 0) {
+    refuse("has its data in external files; they must be in this file");
+  }
+  if (layout_ != H5D_CHUNKED) return;
+  std::array<hsize_t, H5S_MAX_RANK> chunk{};
+  checked(H5Pget_chunk(properties.get(), H5S_MAX_RANK, chunk.data()), "H5Pget_chunk");
+  chunk_length_ = static_cast<std::int64_t>(std::min<hsize_t>(chunk[0], std::numeric_limits<std::int64_t>::max() / 16));
+  check_filters(properties.get());
+  const int filters = H5Pget_nfilters(properties.get());
+  for (int i = 0; i < filters; ++i) {
+    std::size_t parameters = 0;
+    const H5Z_filter_t filter = H5Pget_filter2(properties.get(), static_cast<unsigned>(i), nullptr, &parameters, nullptr, 0, nullptr, nullptr);
+    // Deflate: at most 1032 to 1 (its longest match in two bits). Scale-offset stores a constant chunk in a few bytes; the others shrink less.
+    if (filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SZIP || filter == H5Z_FILTER_NBIT) expansion_ = std::max<std::uint64_t>(expansion_, 1100);
+    if (filter == H5Z_FILTER_SCALEOFFSET) expansion_ = std::uint64_t{1} << 20;
+  }
+}
+
+/// Only the filters that HDF5 has built in: plugins are code that a file's author chose (C6 of the user reports).
+void InputDataset::check_filters(hid_t properties) const {
+  const int filters = checked(H5Pget_nfilters(properties), "H5Pget_nfilters");
+  for (int i = 0; i < filters; ++i) {
+    std::array<char, 64> name{};
+    std::size_t parameters = 0;
+    const H5Z_filter_t filter =
+        checked(H5Pget_filter2(properties, static_cast<unsigned>(i), nullptr, &parameters, nullptr, name.size(), name.data(), nullptr), "H5Pget_filter2");
+    const bool built_in = filter >= H5Z_FILTER_DEFLATE && filter <= H5Z_FILTER_SCALEOFFSET;
+    if (built_in && H5Zfilter_avail(filter) > 0) continue;
+    name.back() = '\0';
+    refuse(fmt::format("needs the filter {} ({}), which is not built in, and plugins (HDF5_PLUGIN_PATH) are not loaded; "
+                       "rewrite the file with h5repack -f GZIP=4",
+                       static_cast<int>(filter), name[0] == '\0' ? "unnamed" : printable(name.data(), 40)));
+  }
+}
+
+void InputDataset::check_type(Element element) {
+  const H5T_class_t kind = H5Tget_class(type_.get());
+  const char* const expected = element == Element::string ? "strings" : "integers";
+  if (kind == H5T_FLOAT) refuse("holds floating-point numbers, expected integers (times are integers, in ns; sizes are integers, in bytes)");
+  if (kind != (element == Element::string ? H5T_STRING : H5T_INTEGER)) refuse(fmt::format("holds {}, expected {}", class_name(kind), expected));
+  if (element == Element::string) return;
+  if (H5Tget_precision(type_.get()) > 64) refuse("holds integers of more than 64 bits");
+  if (element == Element::byte && H5Tget_size(type_.get()) != 1) refuse(fmt::format("holds integers of {} bytes, expected 1", H5Tget_size(type_.get())));
+  signed_ = H5Tget_sign(type_.get()) != H5T_SGN_NONE;
+}
+
+void InputDataset::check_shape() {
+  space_ = Handle(H5Dget_space(dataset_.get()), H5Sclose, "H5Dget_space");
+  const int rank = H5Sget_simple_extent_type(space_.get()) == H5S_NULL ? 0 : H5Sget_simple_extent_ndims(space_.get());
+  if (rank != 1) refuse(fmt::format("has {} dimensions, expected 1", rank));
+  hsize_t length = 0;
+  checked(H5Sget_simple_extent_dims(space_.get(), &length, nullptr), "H5Sget_simple_extent_dims");
+  if (length > static_cast<hsize_t>(std::numeric_limits<std::int64_t>::max() / 16)) refuse(fmt::format("declares {} elements", length));
+  length_ = static_cast<std::int64_t>(length);
+}
+
+/// A few KB must not make us allocate terabytes: what is declared has to be there, give or take what filters can shrink.
+void InputDataset::check_storage(std::uint64_t file_size) const {
+  // Small datasets may be unwritten (all fill values), whatever their layout.
+  constexpr std::uint64_t kSmall = std::uint64_t{16} << 20;
+  const std::uint64_t element = H5Tget_size(type_.get());
+  const auto refuse_size = [&](std::uint64_t stored) {
+    refuse(fmt::format("declares {} elements of {} bytes, but only {} bytes are stored in a file of {}", length_, element, stored, file_size));
+  };
+  if (element == 0 || element > kLongestText) refuse(fmt::format("has elements of {} bytes", element));
+  __extension__ using Wide = unsigned __int128;
+  const Wide declared = Wide(static_cast<std::uint64_t>(length_)) * element;
+  if (layout_ == H5D_CONTIGUOUS && length_ > 0) {
+    const haddr_t offset = H5Dget_offset(dataset_.get());
+    if (offset == HADDR_UNDEF && declared > kSmall) refuse_size(0);
+    if (offset != HADDR_UNDEF && Wide(offset) + declared > Wide(file_size)) refuse_size(file_size - std::min<std::uint64_t>(file_size, offset));
+    return;
+  }
+  if (layout_ == H5D_COMPACT && declared > file_size) refuse_size(file_size);
+  if (layout_ != H5D_CHUNKED) return;
+  const std::uint64_t stored = std::min<std::uint64_t>(H5Dget_storage_size(dataset_.get()), file_size);
+  const Wide allowed = Wide(stored) * expansion_ + kSmall;
+  if (declared > allowed) refuse_size(stored);
+  const Wide chunk = Wide(static_cast<std::uint64_t>(chunk_length_)) * element;
+  if (length_ > 0 && chunk > std::max<Wide>(allowed, available_memory())) {
+    refuse(fmt::format("has storage chunks of {} elements, too great for the {} bytes that are stored", chunk_length_, stored));
+  }
+}
+
+std::int64_t InputDataset::piece_length(std::size_t element_bytes) const {
+  const auto piece = std::max<std::int64_t>(1, static_cast<std::int64_t>(io_piece_bytes() / element_bytes));
+  return chunk_length_ > 0 && piece > chunk_length_ ? piece - piece % chunk_length_ : piece;
+}
+
+template <typename Value, typename Check>
+void InputDataset::read_pieces(hid_t memory_type, std::int64_t first, std::span<Value> out, Check&& check) const try {
+  const std::int64_t piece = piece_length(sizeof(Value)), end = first + static_cast<std::int64_t>(out.size());
+  for (std::int64_t at = first; at < end;) {
+    // Pieces end where storage chunks do, so that none is decompressed twice.
+    const std::int64_t count = std::min(piece - at % piece, end - at);
+    const hsize_t start = static_cast<hsize_t>(at), length = static_cast<hsize_t>(count);
+    checked(H5Sselect_hyperslab(space_.get(), H5S_SELECT_SET, &start, nullptr, &length, nullptr), "H5Sselect_hyperslab");
+    const Handle memory(H5Screate_simple(1, &length, nullptr), H5Sclose, "H5Screate_simple");
+    Value* const to = out.data() + (at - first);
+    checked(H5Dread(dataset_.get(), memory_type, memory.get(), space_.get(), H5P_DEFAULT, to), "H5Dread");
+    check(at, std::span<Value>(to, static_cast<std::size_t>(count)));
+    at += count;
+  }
+} catch (const Failure& failure) {
+  refuse(fmt::format("cannot be read, the file is damaged: {}", failure.what()));
+}
+
+void InputDataset::read(std::int64_t first, std::span<std::int64_t> out) const {
+  if (signed_) return read_pieces(H5T_NATIVE_INT64, first, out, [](std::int64_t, std::span<const std::int64_t>) {});
+  // Read as unsigned: HDF5 would clamp what does not fit, without a word. A negative value here is one above 2^63 - 1.
+  read_pieces(H5T_NATIVE_UINT64, first, out, [this](std::int64_t at, std::span<const std::int64_t> values) {
+    const auto wrong = std::find_if(values.begin(), values.end(), [](std::int64_t value) { return value < 0; });
+    if (wrong == values.end()) return;
+    refuse(fmt::format("element {} is {}, above 2^63 - 1", at + (wrong - values.begin()), static_cast<std::uint64_t>(*wrong)));
+  });
+}
+
+void InputDataset::read_bytes(std::int64_t first, std::span<char> out) const {
+  read_pieces(signed_ ? H5T_NATIVE_SCHAR : H5T_NATIVE_UCHAR, first, out, [](std::int64_t, std::span<const char>) {});
+}
+
+std::vector<std::int64_t> InputDataset::read_all() const {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(length_));
+  read(0, values);
+  return values;
+}
+
+std::vector<std::string> InputDataset::read_strings(std::size_t limit) const {
+  // Few at a time: many elements of variable length may point to one long text.
+  constexpr std::int64_t kAtOnce = 16;
+  const bool variable = checked(H5Tis_variable_str(type_.get()), "H5Tis_variable_str") > 0;
+  const std::size_t size = H5Tget_size(type_.get());
+  const H5T_str_t padding = H5Tget_strpad(type_.get());
+  const Handle memory_type = string_memory_type(type_.get());
+  std::vector<std::string> texts;
+  std::vector<char> buffer(size * kAtOnce);
+  std::size_t total = 0;
+  for (std::int64_t at = 0; at < length_; at += kAtOnce) {
+    const std::int64_t count = std::min(kAtOnce, length_ - at);
+    const hsize_t start = static_cast<hsize_t>(at), length = static_cast<hsize_t>(count);
+    checked(H5Sselect_hyperslab(space_.get(), H5S_SELECT_SET, &start, nullptr, &length, nullptr), "H5Sselect_hyperslab");
+    const Handle memory(H5Screate_simple(1, &length, nullptr), H5Sclose, "H5Screate_simple");
+    if (H5Dread(dataset_.get(), memory_type.get(), memory.get(), space_.get(), H5P_DEFAULT, buffer.data()) < 0) {
+      refuse(fmt::format("cannot be read, the file is damaged: {}", printable(innermost_error(), 200)));
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      const char* const field = buffer.data() + static_cast<std::size_t>(i) * size;
+      char* text = nullptr;
+      if (variable) std::memcpy(&text, field, sizeof text);
+      texts.push_back(!variable ? unpadded(field, size, padding) : text == nullptr ? "" : text);
+      total += texts.back().size() + sizeof(std::string);
+    }
+    if (variable) H5Dvlen_reclaim(memory_type.get(), memory.get(), H5P_DEFAULT, buffer.data());
+    if (total > limit) refuse(fmt::format("holds more than {} bytes of text", limit));
+  }
+  return texts;
+}
+
+}  // namespace pardnn::h5
