@@ -1,0 +1,284 @@
+#include "construct/eil.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "construct/flat_heap.hpp"
+#include "construct/list_order.hpp"
+#include "construct/list_state.hpp"
+#include "construct/memory_ledger.hpp"
+
+namespace pardnn {
+namespace {
+
+constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
+
+/// A placed node that waits to start. `key` orders those whose inputs are there under dispatch by bottom level.
+struct Queued {
+  Nanoseconds ready;
+  std::int64_t key;
+  NodeId node;
+  bool operator>(const Queued& other) const {
+    return ready != other.ready ? ready > other.ready : key > other.key;
+  }
+};
+
+struct KeyedNode {
+  std::int64_t key;
+  NodeId node;
+  bool operator>(const KeyedNode& other) const { return key > other.key; }
+  bool operator<(const KeyedNode& other) const { return key < other.key; }
+};
+
+struct RunningDevice {
+  FlatHeap<Queued> queue;       ///< under fifo: all that wait; else those whose inputs are still on their way
+  FlatHeap<KeyedNode> here;     ///< dispatch by bottom level: nodes whose inputs are there
+  NodeId running = -1;
+  Nanoseconds next = kNever;    ///< end of the running node, or when an idle device can start one
+  Nanoseconds until = 0;        ///< end of the last node that started
+  Nanoseconds queued_work = 0;  ///< durations of all that wait
+  Nanoseconds port_free = 0;
+};
+
+class Eil {
+ public:
+  Eil(const CostModel& costs, const ListOptions& options)
+      : state_(costs, options),
+        options_(options),
+        fifo_(options.dispatch == Dispatch::fifo),
+        devices_(costs.num_devices()),
+        inputs_(costs.num_devices()),
+        ahead_(costs.num_devices()) {
+    const Graph& graph = costs.graph();
+    if (!fifo_ || options.decide_first == DecideFirst::greater_bottom_level) {
+      rank_ = list_order(costs, options.bottom_levels).rank;
+    }
+    waiting_.resize(graph.num_nodes());
+    for (NodeId v = 0; v < graph.num_nodes(); ++v) waiting_[v] = state_.num_awaited(v);
+    if (!options.budget.empty()) start_ledger();
+  }
+
+  Constructed run() {
+    const Graph& graph = state_.graph();
+    for (NodeId v = 0; v < graph.num_nodes(); ++v) {
+      if (waiting_[v] == 0 && !state_.is_lazy(v)) released_.push_back({decision_key(v), v});
+    }
+    decide_released(0);
+    for (Nanoseconds now = next_event(); now != kNever; now = next_event()) {
+      while (round(now)) {
+      }
+    }
+    state_.settle_rest();
+    return state_.result();
+  }
+
+  std::span<const DeviceId> unit_devices() const { return state_.unit_devices(); }
+
+ private:
+  std::int64_t decision_key(NodeId v) const {
+    return options_.decide_first == DecideFirst::greater_bottom_level ? rank_[v] : state_.graph().file_id(v);
+  }
+  std::int64_t dispatch_key(NodeId v) const { return fifo_ ? state_.graph().file_id(v) : rank_[v]; }
+
+  Nanoseconds next_event() const {
+    Nanoseconds next = kNever;
+    for (const RunningDevice& device : devices_) next = std::min(next, device.next);
+    return next;
+  }
+
+  /// One round at `now`: nodes complete, those that they release choose their devices, idle devices start. True if another round is due.
+  bool round(Nanoseconds now) {
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      if (devices_[d].running >= 0 && devices_[d].next == now) complete(static_cast<DeviceId>(d));
+    }
+    decide_released(now);
+    bool again = false;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      RunningDevice& device = devices_[d];
+      if (device.running < 0 && device.next <= now) again = start_head(static_cast<DeviceId>(d), now) || again;
+    }
+    return again;
+  }
+
+  void complete(DeviceId d) {
+    const Graph& graph = state_.graph();
+    const NodeId v = devices_[d].running;
+    devices_[d].running = -1;
+    update_next(d);
+    if (ledger_) ledger_->end(v, d, state_.unit_devices());
+    for (EdgeId e = graph.out_begin(v); e < graph.out_end(v); ++e) {
+      const NodeId w = graph.target(e);
+      if (--waiting_[w] == 0) released_.push_back({decision_key(w), w});
+    }
+  }
+
+  /// Starts the head of idle device d; true if it ends at once.
+  bool start_head(DeviceId d, Nanoseconds now) {
+    RunningDevice& device = devices_[d];
+    NodeId v;
+    if (fifo_) {
+      v = device.queue.top().node;
+      device.queue.pop();
+    } else {
+      for (; !device.queue.empty() && device.queue.top().ready <= now; device.queue.pop()) {
+        device.here.push({device.queue.top().key, device.queue.top().node});
+      }
+      v = device.here.top().node;
+      device.here.pop();
+    }
+    const Nanoseconds duration = state_.costs().duration(v, d);
+    device.queued_work -= duration;
+    device.running = v;
+    device.next = device.until = now + duration;
+    state_.set_times(v, now, now + duration);
+    return duration == 0;
+  }
+
+  void update_next(DeviceId d) {
+    RunningDevice& device = devices_[d];
+    if (device.running >= 0) return;
+    device.next = !device.here.empty() ? device.until : device.queue.empty() ? kNever : std::max(device.until, device.queue.top().ready);
+  }
+
+  void decide_released(Nanoseconds now) {
+    if (released_.size() > 1) std::sort(released_.begin(), released_.end());
+    // Nothing is released while these are placed: every node in the list waits for none.
+    for (const KeyedNode& released : released_) place(released.node, now);
+    released_.clear();
+  }
+
+  void place(NodeId v, Nanoseconds now) {
+    DeviceId d = state_.device(v);
+    if (d == kNoDevice) d = best_device(v, now);
+    state_.give_device(v, d);
+    settled_.clear();
+    state_.settle_inputs(v, d, settled_);
+    if (ledger_) charge(v, d, now);
+    if (options_.ports) use_ports(v, d);
+    RunningDevice& device = devices_[d];
+    // The emulated run looks at v only now, even if its inputs could have been there before (lazy inputs).
+    const Nanoseconds ready = state_.inputs_ready(v, d);
+    device.queue.push({ready, dispatch_key(v), v});
+    device.queued_work += state_.costs().duration(v, d);
+    update_next(d);
+  }
+
+  void charge(NodeId v, DeviceId d, Nanoseconds now) {
+    for (const NodeId u : settled_) {
+      ledger_->place(u, state_.device(u), state_.unit_devices(), state_.finishes(), now);
+      ledger_->end(u, state_.device(u), state_.unit_devices());
+    }
+    ledger_->place(v, d, state_.unit_devices(), state_.finishes(), now);
+  }
+
+  /// Where v would finish first: inputs, the work queued before it, its duration, and what its placed consumers would wait for.
+  DeviceId best_device(NodeId v, Nanoseconds now) {
+    DeviceId last = state_.weighted_inputs(v, inputs_);
+    if (options_.ports) add_port_waits(v);
+    if (options_.lookahead > 0) look_ahead(v);
+    if (ledger_) ledger_->assess(v, state_.unit_devices(), state_.finishes(), over_);
+    if (options_.device_ties == DeviceTies::lower_index) last = kNoDevice;
+    DeviceId best = kNoDevice;
+    Nanoseconds best_score = 0;
+    for (const DeviceId d : state_.devices()) {
+      const RunningDevice& device = devices_[d];
+      const Nanoseconds free = std::max(now, device.until) + device.queued_work;
+      Nanoseconds score = std::max(free, inputs_[d]) + state_.costs().duration(v, d);
+      if (options_.lookahead > 0) score += ahead_[d];
+      if (best != kNoDevice) {
+        if (ledger_ && over_[d] != over_[best]) {
+          if (over_[d] > over_[best]) continue;
+        } else if (score > best_score || (score == best_score && d != last)) {
+          continue;
+        }
+      }
+      best = d;
+      best_score = score;
+    }
+    return best;
+  }
+
+  /// ahead_[d] = the costliest transfer from v on d to a consumer that has its device, times lookahead.
+  void look_ahead(NodeId v) {
+    const Graph& graph = state_.graph();
+    std::fill(ahead_.begin(), ahead_.end(), 0);
+    if (graph.units_are_nodes() && options_.given.empty() && !graph.has_fixed()) return;
+    for (EdgeId e = graph.out_begin(v); e < graph.out_end(v); ++e) {
+      const DeviceId q = state_.device(graph.target(e));
+      if (q == kNoDevice) continue;
+      for (const DeviceId d : state_.devices()) ahead_[d] = std::max(ahead_[d], state_.costs().cost(e, d, q));
+    }
+    for (const DeviceId d : state_.devices()) ahead_[d] = ceil_mul_div(ahead_[d], options_.lookahead, kOne);
+  }
+
+  /// A transfer from p begins no earlier than p's port is free, as far as the transfers decided so far tell.
+  void add_port_waits(NodeId v) {
+    const Graph& graph = state_.graph();
+    for (EdgeId i = graph.in_begin(v); i < graph.in_end(v); ++i) {
+      const NodeId u = graph.source(i);
+      const DeviceId p = state_.device(u);
+      if (p == kNoDevice || graph.bytes(graph.in_edge(i)) == 0) continue;
+      const Nanoseconds wait = devices_[p].port_free - state_.finish(u);
+      if (wait <= 0) continue;
+      for (const DeviceId d : state_.devices()) {
+        if (d != p) inputs_[d] = std::max(inputs_[d], state_.finish(u) + wait + state_.costs().cost(graph.in_edge(i), p, d));
+      }
+    }
+  }
+
+  void use_ports(NodeId v, DeviceId d) {
+    const Graph& graph = state_.graph();
+    for (EdgeId i = graph.in_begin(v); i < graph.in_end(v); ++i) {
+      const NodeId u = graph.source(i);
+      const DeviceId p = state_.device(u);
+      if (p == d || graph.bytes(graph.in_edge(i)) == 0) continue;
+      devices_[p].port_free = std::max(devices_[p].port_free, state_.finish(u)) + state_.costs().transfer(graph.in_edge(i), p, d);
+    }
+  }
+
+  void start_ledger() {
+    ledger_ = std::make_unique<MemoryLedger>(state_.costs(), options_.budget);
+    over_.resize(options_.budget.size());
+    for (UnitId u = 0; u < state_.graph().num_units(); ++u) {
+      const DeviceId d = state_.unit_devices()[u];
+      if (d != kNoDevice) ledger_->charge_unit(u, d);
+    }
+  }
+
+  ListState state_;
+  const ListOptions& options_;
+  bool fifo_;
+  std::vector<RunningDevice> devices_;
+  std::vector<std::int64_t> rank_;
+  std::vector<std::int64_t> waiting_;
+  std::vector<KeyedNode> released_;
+  std::vector<Nanoseconds> inputs_, ahead_;
+  std::vector<NodeId> settled_;
+  std::unique_ptr<MemoryLedger> ledger_;
+  std::vector<Bytes> over_;
+};
+
+/// Devices of the units that hold a lazy node, kNoDevice for all others, by node.
+std::vector<DeviceId> devices_of_lazy_units(const Graph& graph, const Constructed& plan) {
+  const std::vector<char> lazy = lazy_nodes(graph);
+  std::vector<DeviceId> given(graph.num_nodes(), kNoDevice);
+  for (NodeId v = 0; v < graph.num_nodes(); ++v) {
+    if (lazy[v] != 0) given[v] = plan.device[v];
+  }
+  return given;
+}
+
+}  // namespace
+
+Constructed eil(const CostModel& costs, const ListOptions& options) {
+  Constructed plan = Eil(costs, options).run();
+  if (!options.lazy_sources || !options.settle_again) return plan;
+  const std::vector<DeviceId> given = devices_of_lazy_units(costs.graph(), plan);
+  ListOptions settled = options;
+  settled.lazy_sources = false;
+  settled.given = given;
+  return Eil(costs, settled).run();
+}
+
+}  // namespace pardnn

@@ -1,0 +1,58 @@
+/// One set of options for all list schedulers, so that a portfolio can enumerate variants.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "pardnn/ids.hpp"
+#include "pardnn/units.hpp"
+
+namespace pardnn {
+
+enum class ListMethod : std::uint8_t {
+  heft,  ///< heft.hpp: greatest bottom level first, earliest finish, insertion
+  etf,   ///< etf.hpp: the (node, device) pair that can start first
+  eil    ///< eil.hpp: decides inside the emulated run, when the last predecessor finishes
+};
+
+/// EIL: which device a node takes when two give it the same score.
+enum class DeviceTies : std::uint8_t {
+  lower_index,
+  latest_input  ///< the device that the latest input comes from, then the lower index
+};
+
+/// EIL: which of the nodes that become ready in the same round chooses its device first.
+enum class DecideFirst : std::uint8_t { lower_file_id, greater_bottom_level };
+
+/// EIL: how the devices of its run pick from their ready nodes.
+enum class Dispatch : std::uint8_t { fifo, bottom_level };
+
+/// Plain data. Spans must outlive the call.
+struct ListOptions {
+  ListMethod method = ListMethod::eil;
+  /// Nodes of zero duration without predecessors, or with none but such, go to the device of their first consumer.
+  bool lazy_sources = false;
+  /// EIL, with lazy_sources: run again with the devices of lazy units fixed, so that the plan is an exact emulated run.
+  bool settle_again = true;
+  /// Factor on transfer times in decisions, millionths, >= 0. Planned times always use true transfer times.
+  Millionths comm_weight = kOne;
+  /// EIL: factor, millionths, on the costliest transfer from the node to a consumer whose unit has its device already.
+  Millionths lookahead = 0;
+  DeviceTies device_ties = DeviceTies::lower_index;
+  DecideFirst decide_first = DecideFirst::lower_file_id;
+  Dispatch dispatch = Dispatch::fifo;
+  /// EIL: expect transfers to wait for the sender's port (an estimate: the port serves transfers in order of decision).
+  bool ports = false;
+  /// Devices that free nodes may use, increasing; empty: all. Pinned nodes ignore it.
+  std::vector<DeviceId> devices;
+  /// ETF, EIL: usable bytes of each device; empty: unlimited. A device that would overflow, by an estimate of live bytes, is
+  /// taken only if none fits.
+  std::vector<Bytes> budget;
+  /// Bottom levels to rank by (V); empty: those of the unplaced graph (mean costs). Those of a placed graph feed back.
+  std::span<const Nanoseconds> bottom_levels = {};
+  /// Devices fixed beforehand (V, kNoDevice where free), for the node and its unit; empty: none.
+  std::span<const DeviceId> given = {};
+};
+
+}  // namespace pardnn
