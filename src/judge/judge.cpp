@@ -57,12 +57,17 @@ Score Judge::score(std::span<const DeviceId> device, std::span<const std::int64_
   return track(device);
 }
 
-bool Judge::score_within(std::span<const DeviceId> device, std::span<const std::int64_t> priority, const Score& limit, Score& score) {
+bool Judge::score_within_makespan(std::span<const DeviceId> device, std::span<const std::int64_t> priority,
+                                  Nanoseconds latest, Score& score) {
   ++runs_;
-  const Nanoseconds latest = limit.feasible() ? limit.makespan : std::numeric_limits<Nanoseconds>::max();
   if (!emulator_.run_within(device, policy_, priority, latest, tail_)) return false;
   score = track(device);
-  return !(limit < score);
+  return true;
+}
+
+bool Judge::score_within(std::span<const DeviceId> device, std::span<const std::int64_t> priority, const Score& limit, Score& score) {
+  const Nanoseconds latest = limit.feasible() ? limit.makespan : std::numeric_limits<Nanoseconds>::max();
+  return score_within_makespan(device, priority, latest, score) && !(limit < score);
 }
 
 }  // namespace pardnn

@@ -19,6 +19,9 @@ class Judge {
   /// Emulates and tracks. O((V + E) log V).
   Score score(std::span<const DeviceId> device, std::span<const std::int64_t> priority = {});
 
+  /// The same, if the makespan is at most `latest`; false as soon as it certainly is not (score unset).
+  bool score_within_makespan(std::span<const DeviceId> device, std::span<const std::int64_t> priority, Nanoseconds latest,
+                             Score& score);
   /// The same, if the score is better than or equal to `limit`; false as soon as it certainly is not (score unset).
   bool score_within(std::span<const DeviceId> device, std::span<const std::int64_t> priority, const Score& limit, Score& score);
 

@@ -1,0 +1,40 @@
+#include "search/pool.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace pardnn {
+
+void Pool::add(std::vector<DeviceId> device, const std::string& origin) {
+  Candidate candidate;
+  candidate.score = judge_.score(device);
+  candidate.device = std::move(device);
+  candidate.origin = origin;
+  keep(std::move(candidate));
+}
+
+void Pool::add(Constructed constructed, const std::string& origin) {
+  if (judge_.policy() == Policy::priority && !constructed.priority.empty()) {
+    Candidate planned;
+    planned.score = judge_.score(constructed.device, constructed.priority);
+    planned.device = constructed.device;
+    planned.priority = std::move(constructed.priority);
+    planned.origin = origin + ", planned order";
+    keep(std::move(planned));
+  }
+  add(std::move(constructed.device), origin);
+}
+
+void Pool::keep(Candidate candidate) {
+  const auto at = std::upper_bound(candidates_.begin(), candidates_.end(), candidate,
+                                   [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
+  // A twin has the same score, so it stands just before.
+  if (at != candidates_.begin()) {
+    const Candidate& before = *std::prev(at);
+    if (before.score == candidate.score && before.device == candidate.device && before.priority == candidate.priority) return;
+  }
+  candidates_.insert(at, std::move(candidate));
+  if (candidates_.size() > capacity_) candidates_.pop_back();
+}
+
+}  // namespace pardnn

@@ -1,0 +1,36 @@
+/// The best candidates so far, judged as they come.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "construct/constructed.hpp"
+#include "judge/judge.hpp"
+#include "search/candidate.hpp"
+
+namespace pardnn {
+
+/// Keeps the `capacity` best distinct candidates in order, best first; earlier ones first among equals.
+class Pool {
+ public:
+  Pool(Judge& judge, std::size_t capacity) : judge_(judge), capacity_(capacity) {}
+
+  /// Judges and keeps. Under Policy::priority the constructor's planned order is tried beside the default priorities.
+  void add(Constructed constructed, const std::string& origin);
+  void add(std::vector<DeviceId> device, const std::string& origin);
+  /// Keeps a candidate that has its score.
+  void keep(Candidate candidate);
+
+  bool empty() const { return candidates_.empty(); }
+  const Candidate& best() const { return candidates_.front(); }
+  std::vector<Candidate>& candidates() { return candidates_; }
+  Judge& judge() { return judge_; }
+
+ private:
+  Judge& judge_;
+  std::size_t capacity_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace pardnn

@@ -1,0 +1,112 @@
+#include "search/seed_search.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "repair/overflow_repair.hpp"
+#include "search/anneal.hpp"
+#include "search/exhaustive.hpp"
+#include "search/pool.hpp"
+#include "search/starts.hpp"
+
+namespace pardnn {
+namespace {
+
+/// Node and edge visits that a preset may spend on improving one placement.
+std::int64_t visit_budget(Preset preset) {
+  switch (preset) {
+    case Preset::fast: return 0;
+    case Preset::standard: return 12'000'000;
+    case Preset::strong: return 300'000'000;
+  }
+  return 0;
+}
+
+std::int64_t visits_of_a_run(const Graph& graph) { return graph.num_nodes() + graph.num_edges() + 32; }
+
+std::size_t pool_size(Preset preset) { return preset == Preset::fast ? 1 : preset == Preset::standard ? 3 : 6; }
+
+/// Tiny graphs: every placement there is, if that costs no more than a search.
+bool try_everything(Pool& pool, const SeedSearchOptions& options) {
+  const std::int64_t budget = std::max<std::int64_t>(visit_budget(options.preset), 2'000'000);
+  const CostModel& costs = pool.judge().costs();
+  if (!count_placements(costs, budget / visits_of_a_run(costs.graph()))) return false;
+  pool.keep(best_of_all(pool.judge()));
+  return true;
+}
+
+void repair_pool(Pool& pool, const SeedSearchOptions& options) {
+  RepairOptions repair;
+  repair.should_stop = options.should_stop;
+  const std::vector<Candidate> broken = pool.candidates();
+  for (const Candidate& candidate : broken) {
+    if (candidate.score.feasible()) continue;
+    Repaired repaired = repair_overflow(pool.judge(), candidate.device, candidate.priority, repair);
+    Candidate better;
+    better.device = std::move(repaired.device);
+    better.priority = std::move(repaired.priority);
+    better.score = repaired.score;
+    better.origin = candidate.origin + ", repaired (" + std::to_string(repaired.moved_units) + " moves)";
+    pool.keep(std::move(better));
+  }
+}
+
+void improve_pool(Pool& pool, const SeedSearchOptions& options, StageClock::Stage& stage) {
+  const std::int64_t runs = visit_budget(options.preset) / visits_of_a_run(pool.judge().costs().graph());
+  const std::vector<Candidate> starts = pool.candidates();
+  const std::int64_t each = runs / static_cast<std::int64_t>(starts.size());
+  if (each < 50) return;
+  std::int64_t done = 0;
+  for (const Candidate& start : starts) {
+    AnnealOptions anneal_options;
+    anneal_options.runs = each;
+    anneal_options.seed = options.seed * 1000 + static_cast<std::uint64_t>(done);
+    anneal_options.good_enough = options.lower_bound;
+    anneal_options.should_stop = options.should_stop;
+    Candidate better = anneal(pool.judge(), start, anneal_options);
+    if (better.score < start.score) better.origin += ", annealed";
+    pool.keep(std::move(better));
+    stage.reach(++done);
+    if (pool.best().score.feasible() && pool.best().score.makespan <= options.lower_bound) return;
+    if (options.should_stop && options.should_stop()) return;
+  }
+}
+
+}  // namespace
+
+Candidate search_seed(Judge& judge, const SeedSearchOptions& options, StageClock& clock) {
+  Pool pool(judge, pool_size(options.preset));
+  const auto stopped = [&] { return options.should_stop && options.should_stop(); };
+  {
+    StartContext context{options.preset, options.seed, options.should_stop, {}};
+    auto stage = clock.stage("starts", count_starts(judge.costs(), context));
+    context.progress = [&stage](std::int64_t done) { stage.reach(done); };
+    if (options.start != nullptr) {
+      Candidate given;
+      given.device = options.start->device;
+      if (judge.policy() == Policy::priority) given.priority = options.start->priority;
+      given.score = judge.score(given.device, given.priority);
+      given.origin = "given start";
+      pool.keep(std::move(given));
+    }
+    add_starts(pool, context);
+  }
+  if (stopped()) return pool.best();
+  if (!pool.best().score.feasible()) {
+    auto stage = clock.stage("repair");
+    repair_pool(pool, options);
+  }
+  if (stopped()) return pool.best();
+  bool complete = false;
+  {
+    auto stage = clock.stage("all placements of a tiny graph");
+    complete = try_everything(pool, options);
+  }
+  if (options.preset == Preset::fast || stopped()) return pool.best();
+  if (complete && judge.policy() == Policy::fifo) return pool.best();
+  auto stage = clock.stage("improvement", static_cast<std::int64_t>(pool.candidates().size()));
+  improve_pool(pool, options, stage);
+  return pool.best();
+}
+
+}  // namespace pardnn
