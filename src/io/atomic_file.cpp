@@ -74,22 +74,6 @@ std::string make_temporary(const std::string& file) {
   }
 }
 
-/// Removes the temporary unless it was given its final name.
-class Temporary {
- public:
-  explicit Temporary(std::string name) : name_(std::move(name)) {}
-  ~Temporary() {
-    if (!name_.empty()) ::unlink(name_.c_str());
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-  const std::string& name() const { return name_; }
-  void keep() { name_.clear(); }
-
- private:
-  std::string name_;
-};
-
 void sync_file(const std::string& path, const std::string& shown) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail(shown, "cannot be opened to sync it", errno);
@@ -111,17 +95,30 @@ bool is_special(const std::string& file) {
 
 }  // namespace
 
-void write_atomically(const std::string& file, const std::function<void(const std::string& temporary)>& write) {
-  if (is_special(file)) return write(file);
-  const std::string target = final_path(file);
+AtomicFile::AtomicFile(const std::string& file) : shown_(file), target_(file), temporary_(file), special_(is_special(file)) {
+  if (special_) return;
+  target_ = final_path(file);
   std::error_code ignored;
-  if (std::filesystem::is_directory(target, ignored)) fail(file, "cannot be written", EISDIR);
-  Temporary temporary(make_temporary(target));
-  write(temporary.name());
-  sync_file(temporary.name(), file);
-  if (::rename(temporary.name().c_str(), target.c_str()) != 0) fail(file, "cannot be replaced", errno);
-  temporary.keep();
-  sync_folder(folder_of(target));
+  if (std::filesystem::is_directory(target_, ignored)) fail(file, "cannot be written", EISDIR);
+  temporary_ = make_temporary(target_);
+}
+
+AtomicFile::~AtomicFile() {
+  if (!special_ && !temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::commit() {
+  if (special_) return;
+  sync_file(temporary_, shown_);
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(shown_, "cannot be replaced", errno);
+  temporary_.clear();
+  sync_folder(folder_of(target_));
+}
+
+void write_atomically(const std::string& file, const std::function<void(const std::string& temporary)>& write) {
+  AtomicFile atomic(file);
+  write(atomic.temporary());
+  atomic.commit();
 }
 
 bool same_file(const std::string& a, const std::string& b) {

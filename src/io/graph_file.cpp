@@ -12,4 +12,6 @@ GraphData read_graph_data(const std::string& file, ReadParts parts) { return rea
 
 std::vector<Finding> validate_graph_file(const std::string& file) { return validate_hdf5_graph(file); }
 
+void write_graph_data(const std::string& file, const GraphData& data) { write_hdf5_graph(file, data); }
+
 }  // namespace pardnn

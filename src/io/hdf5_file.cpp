@@ -456,4 +456,116 @@ std::vector<std::string> InputDataset::read_strings(std::size_t limit) const {
   return texts;
 }
 
+// ---------------------------------------------------------------------------------------------------- writing
+
+namespace {
+
+Handle create_file(const std::string& path) {
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "H5Pcreate");
+  checked(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "H5Pset_fclose_degree");
+#ifdef PARDNN_HDF5_LOCKING_PROPERTY
+  // The file is ours alone (a fresh temporary): it needs no lock, and some file systems have none.
+  checked(H5Pset_file_locking(access.get(), false, true), "H5Pset_file_locking");
+#endif
+  return {H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose, "H5Fcreate"};
+}
+
+/// Fixed length, UTF-8, null-padded: read alike from C, Python and Fortran.
+Handle text_type(std::size_t size) {
+  Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "H5Tcopy");
+  checked(H5Tset_size(type.get(), std::max<std::size_t>(size, 1)), "H5Tset_size");
+  checked(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "H5Tset_strpad");
+  checked(H5Tset_cset(type.get(), H5T_CSET_UTF8), "H5Tset_cset");
+  return type;
+}
+
+void put_attribute(hid_t file, const std::string& name, hid_t stored, hid_t memory, const void* value) {
+  const Handle space(H5Screate(H5S_SCALAR), H5Sclose, "H5Screate");
+  const Handle attribute(H5Acreate_by_name(file, "/", name.c_str(), stored, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Aclose, "H5Acreate_by_name");
+  checked(H5Awrite(attribute.get(), memory, value), "H5Awrite");
+}
+
+}  // namespace
+
+void throw_system_error(const std::string& file, const Failure& failure) {
+  const int code = errno_in(failure.what());
+  throw SystemError(fmt::format("{}: cannot be written: {}", printable(file, 300),
+                                code != 0 ? std::strerror(code) : failure.what()));
+}
+
+OutputFile::OutputFile(const std::string& path) : file_(create_file(path)) {}
+
+void OutputFile::make_group(const std::string& path) {
+  Handle(H5Gcreate2(id(), path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose, "H5Gcreate2").close("H5Gclose");
+}
+
+void OutputFile::set_attribute(const std::string& name, std::int64_t value) {
+  put_attribute(id(), name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
+}
+
+/// Attributes over 64 KiB do not fit an object header: such text is cut by nobody here, HDF5 refuses it.
+void OutputFile::set_attribute(const std::string& name, const std::string& text) {
+  const Handle type = text_type(text.size());
+  put_attribute(id(), name, type.get(), type.get(), text.c_str());
+}
+
+void OutputFile::write_strings(const std::string& path, const std::vector<std::string>& texts) {
+  std::size_t width = 1;
+  for (const std::string& text : texts) width = std::max(width, text.size());
+  std::vector<char> packed(width * texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) std::copy(texts[i].begin(), texts[i].end(), packed.begin() + static_cast<std::ptrdiff_t>(i * width));
+  const Handle type = text_type(width);
+  const auto count = static_cast<std::int64_t>(texts.size());
+  const Handle dataset = make_dataset(id(), path, type.get(), count, 0);
+  write_elements(dataset, type.get(), width, 0, count, packed.data(), false);
+}
+
+void OutputFile::write_array(const std::string& path, std::span<const std::int64_t> values, hid_t type) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  constexpr std::int64_t kContiguous = 1024, kChunk = 1 << 16;
+  const Handle dataset = make_dataset(id(), path, type, count, count <= kContiguous ? 0 : std::min(count, kChunk));
+  write_elements(dataset, H5T_NATIVE_INT64, sizeof(std::int64_t), 0, count, values.data(), false);
+}
+
+void OutputFile::close() {
+  checked(H5Fflush(id(), H5F_SCOPE_GLOBAL), "H5Fflush");
+  file_.close("H5Fclose");
+}
+
+Handle make_dataset(hid_t file, const std::string& path, hid_t type, std::int64_t length, std::int64_t chunk) {
+  const hsize_t size = static_cast<hsize_t>(length), greatest = chunk > 0 ? H5S_UNLIMITED : size;
+  const Handle space(H5Screate_simple(1, &size, &greatest), H5Sclose, "H5Screate_simple");
+  const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "H5Pcreate");
+  checked(H5Pset_obj_track_times(creation.get(), false), "H5Pset_obj_track_times");  // equal content, equal bytes
+  const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "H5Pcreate");
+  if (chunk > 0) {
+    const hsize_t chunk_size = static_cast<hsize_t>(chunk);
+    checked(H5Pset_chunk(creation.get(), 1, &chunk_size), "H5Pset_chunk");
+    if (H5Zfilter_avail(H5Z_FILTER_DEFLATE) > 0) {
+      checked(H5Pset_shuffle(creation.get()), "H5Pset_shuffle");
+      checked(H5Pset_deflate(creation.get(), 1), "H5Pset_deflate");
+    }
+    // No cache: whole chunks are written, and a full disk shows at the write that met it.
+    checked(H5Pset_chunk_cache(access.get(), 0, 0, 1.0), "H5Pset_chunk_cache");
+  }
+  return {H5Dcreate2(file, path.c_str(), type, space.get(), H5P_DEFAULT, creation.get(), access.get()), H5Dclose, "H5Dcreate2"};
+}
+
+void write_elements(const Handle& dataset, hid_t memory_type, std::size_t element_bytes, std::int64_t first, std::int64_t count,
+                    const void* data, bool grow) {
+  if (count == 0) return;
+  const hsize_t end = static_cast<hsize_t>(first + count);
+  if (grow) checked(H5Dset_extent(dataset.get(), &end), "H5Dset_extent");
+  const Handle space(H5Dget_space(dataset.get()), H5Sclose, "H5Dget_space");
+  const auto piece = std::max<std::int64_t>(1, static_cast<std::int64_t>(io_piece_bytes() / element_bytes));
+  for (std::int64_t done = 0; done < count;) {
+    const hsize_t start = static_cast<hsize_t>(first + done), length = static_cast<hsize_t>(std::min(piece, count - done));
+    checked(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &length, nullptr), "H5Sselect_hyperslab");
+    const Handle memory(H5Screate_simple(1, &length, nullptr), H5Sclose, "H5Screate_simple");
+    const char* const from = static_cast<const char*>(data) + static_cast<std::size_t>(done) * element_bytes;
+    checked(H5Dwrite(dataset.get(), memory_type, memory.get(), space.get(), H5P_DEFAULT, from), "H5Dwrite");
+    done += static_cast<std::int64_t>(length);
+  }
+}
+
 }  // namespace pardnn::h5

@@ -154,4 +154,35 @@ class InputDataset {
   bool signed_ = true;
 };
 
+// ---------------------------------------------------------------------------------------------------- writing
+
+/// An HDF5 file being written. Throws Failure; `system_error` turns that into a SystemError with the file's name.
+class OutputFile {
+ public:
+  /// Empties `path`, which exists or not.
+  explicit OutputFile(const std::string& path);
+  hid_t id() const { return file_.get(); }
+  void make_group(const std::string& path);
+  void set_attribute(const std::string& name, std::int64_t value);
+  void set_attribute(const std::string& name, const std::string& text);
+  /// Fixed-length UTF-8 strings.
+  void write_strings(const std::string& path, const std::vector<std::string>& texts);
+  /// Contiguous, in the given type (H5T_STD_I32LE ...).
+  void write_array(const std::string& path, std::span<const std::int64_t> values, hid_t type);
+  void close();
+
+ private:
+  Session session_;
+  Handle file_;
+};
+
+/// "FILE: cannot be written: No space left on device".
+[[noreturn]] void throw_system_error(const std::string& file, const Failure& failure);
+
+/// A new dataset of `length` elements, unlimited and chunked if `chunk` > 0 (then shuffled and deflated), else contiguous.
+Handle make_dataset(hid_t file, const std::string& path, hid_t type, std::int64_t length, std::int64_t chunk);
+/// Writes `count` elements from `first` on, in pieces; the dataset grows to hold them.
+void write_elements(const Handle& dataset, hid_t memory_type, std::size_t element_bytes, std::int64_t first, std::int64_t count,
+                    const void* data, bool grow);
+
 }  // namespace pardnn::h5

@@ -9,6 +9,7 @@
 
 #include "graph/graph_checks.hpp"
 #include "io/available_memory.hpp"
+#include "io/graph_writer.hpp"
 #include "io/hdf5_file.hpp"
 #include "pardnn/error.hpp"
 
@@ -224,6 +225,55 @@ std::vector<Finding> validate_hdf5_graph(const std::string& file) {
   GraphReader reader(file, {.names = true, .operations = true}, 0);
   const GraphData data = reader.read();
   return reader.check(data, 0);
+}
+
+namespace {
+
+/// Values [first, last) of an array that may be absent.
+std::span<const std::int64_t> part(const std::vector<std::int64_t>& values, std::int64_t first, std::int64_t last) {
+  return values.empty() ? std::span<const std::int64_t>{} : std::span(values).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+}
+
+void append_nodes(GraphFileWriter& writer, const GraphData& data, std::int64_t first, std::int64_t last) {
+  NodeBlock block;
+  block.comp = part(data.comp, first, last);
+  block.mem = part(data.mem, first, last);
+  block.temp = part(data.temp, first, last);
+  block.kind = part(data.kind, first, last);
+  block.colocation = part(data.colocation, first, last);
+  block.alias = part(data.alias, first, last);
+  block.fixed = part(data.fixed, first, last);
+  block.gradient_of = part(data.gradient_of, first, last);
+  block.op = part(data.op, first, last);
+  std::vector<std::int64_t> ends;
+  if (!data.names.empty()) {
+    const std::vector<std::int64_t>& offsets = data.names.offsets;
+    for (std::int64_t n = first; n < last; ++n) ends.push_back(offsets[n + 1] - offsets[first]);
+    block.name_ends = ends;
+    block.name_bytes = {data.names.bytes.data() + offsets[first], static_cast<std::size_t>(offsets[last] - offsets[first])};
+  }
+  writer.append_nodes(block);
+}
+
+void append_rows(GraphFileWriter& writer, const GraphData& data, std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> degrees;
+  for (std::int64_t n = first; n < last; ++n) degrees.push_back(data.indptr[n + 1] - data.indptr[n]);
+  const std::int64_t begin = data.indptr[first], end = data.indptr[last];
+  writer.append_edges({degrees, part(data.indices, begin, end), part(data.bytes, begin, end), part(data.output, begin, end)});
+}
+
+}  // namespace
+
+void write_hdf5_graph(const std::string& file, const GraphData& data) {
+  constexpr std::int64_t kNodesAtOnce = 1 << 16;
+  GraphFileWriter writer(file, data.name, data.producer, data.samples_per_step);
+  for (std::int64_t first = 0; first < data.num_nodes(); first += kNodesAtOnce) {
+    const std::int64_t last = std::min(first + kNodesAtOnce, data.num_nodes());
+    append_nodes(writer, data, first, last);
+    append_rows(writer, data, first, last);
+  }
+  writer.set_op_types(data.op_types);
+  writer.finish();
 }
 
 }  // namespace pardnn

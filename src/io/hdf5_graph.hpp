@@ -26,7 +26,7 @@ GraphData read_hdf5_graph(const std::string& file, ReadParts parts);
 /// All findings; throws InputError only where the file cannot be opened as HDF5 at all.
 std::vector<Finding> validate_hdf5_graph(const std::string& file);
 
-/// Writes to `file` as it is, not atomically.
+/// Writes atomically. `data` must be a legal graph. Throws SystemError.
 void write_hdf5_graph(const std::string& file, const GraphData& data);
 
 }  // namespace pardnn
