@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "construct/device_classes.hpp"
+#include "construct/favourite_child.hpp"
 #include "construct/flat_heap.hpp"
 #include "construct/list_order.hpp"
 #include "construct/list_state.hpp"
@@ -41,6 +42,8 @@ class Etf {
     waiting_.resize(graph.num_nodes());
     open_.assign(graph.num_nodes(), 0);
     unit_moved_.assign(graph.num_units(), 0);
+    if (options.favourite_children) favourite_ = favourite_children(costs);
+    promised_.assign(costs.num_devices(), {});
     if (!options.budget.empty()) start_ledger(options.budget);
     for (NodeId v = 0; v < graph.num_nodes(); ++v) waiting_[v] = state_.num_awaited(v);
     for (NodeId v = 0; v < graph.num_nodes(); ++v) {
@@ -121,20 +124,45 @@ class Etf {
     return {};
   }
 
+  /// A favourite child that device d keeps itself free for, until it could as well run elsewhere.
+  struct Promise {
+    NodeId child = -1;
+    Nanoseconds until = 0;
+  };
+
+  bool keeps(DeviceId d) const {
+    const NodeId child = promised_[d].child;
+    return child >= 0 && !state_.is_planned(child) && (state_.device(child) == kNoDevice || state_.device(child) == d);
+  }
+  /// From when on d takes nodes that it has promised nothing.
+  Nanoseconds free_for_all(DeviceId d) const { return keeps(d) ? std::max(free_[d], promised_[d].until) : free_[d]; }
+
+  void promise(NodeId v, DeviceId d) {
+    promised_[d] = {};
+    if (favourite_.empty() || favourite_[v] < 0) return;
+    const EdgeId e = favourite_[v];
+    promised_[d] = {state_.graph().target(e), state_.finish(v) + state_.costs().mean_cost(e)};
+  }
+
   Pair earliest() {
     Pair best;
     for (DeviceId d = 0; d < state_.num_devices(); ++d) {
-      Pair pair = first_of(own_[d], free_[d], [this, d](std::int64_t rank) { return is_stale_own(rank, d); });
+      if (keeps(d) && open_[promised_[d].child] != 0) {
+        const NodeId child = promised_[d].child;
+        const Pair kept{std::max(free_[d], state_.inputs_ready(child, d)), order_.rank[child], d};
+        if (kept.before(best)) best = kept;
+      }
+      Pair pair = first_of(own_[d], free_for_all(d), [this, d](std::int64_t rank) { return is_stale_own(rank, d); });
       pair.device = d;
       if (pair.rank >= 0 && pair.before(best)) best = pair;
     }
     for (std::size_t c = 0; c < shared_.size(); ++c) {
       Nanoseconds free = kNever;
-      for (const DeviceId d : classes_.members[c]) free = std::min(free, free_[d]);
+      for (const DeviceId d : classes_.members[c]) free = std::min(free, free_for_all(d));
       Pair pair = first_of(shared_[c], free, [this](std::int64_t rank) { return is_stale_shared(rank); });
       if (pair.rank < 0) continue;
       for (const DeviceId d : classes_.members[c]) {
-        if (free_[d] > pair.start) continue;
+        if (free_for_all(d) > pair.start) continue;
         pair.device = d;
         break;
       }
@@ -159,6 +187,7 @@ class Etf {
     const Nanoseconds start = std::max(free_[d], state_.inputs_ready(v, d));
     free_[d] = start + state_.costs().duration(v, d);
     state_.set_times(v, start, free_[d]);
+    promise(v, d);
     if (!ledger_) return;
     ledger_->place(v, d, state_.unit_devices(), state_.finishes(), start);
     running_[d].push_back(v);
@@ -218,6 +247,8 @@ class Etf {
   std::vector<Waiting> own_;     // by device
   std::vector<Waiting> shared_;  // by class
   std::vector<Nanoseconds> free_;
+  std::vector<EdgeId> favourite_;  // by node: the edge to its favourite child, -1; empty: not asked for
+  std::vector<Promise> promised_;  // by device
   std::vector<Nanoseconds> inputs_;
   std::vector<NodeId> settled_;
   std::unique_ptr<MemoryLedger> ledger_;

@@ -42,6 +42,8 @@ struct ListOptions {
   DeviceTies device_ties = DeviceTies::lower_index;
   DecideFirst decide_first = DecideFirst::lower_file_id;
   Dispatch dispatch = Dispatch::fifo;
+  /// ETF: a device waits for the favourite child of its last node for as long as that child would wait for its input elsewhere (SCT).
+  bool favourite_children = false;
   /// EIL: expect transfers to wait for the sender's port (an estimate: the port serves transfers in order of decision).
   bool ports = false;
   /// Devices that free nodes may use, increasing; empty: all. Pinned nodes ignore it.

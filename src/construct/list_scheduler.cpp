@@ -21,13 +21,14 @@ std::string millionths_text(Millionths value) {
 std::string variant_name(const ListOptions& options) {
   std::string name = options.method == ListMethod::heft ? "heft" : options.method == ListMethod::etf ? "etf" : "eil";
   if (options.lazy_sources) name += "-lazy";
-  if (options.comm_weight != kOne) name += "-c" + millionths_text(options.comm_weight);
-  if (options.lookahead != 0) name += "-a" + millionths_text(options.lookahead);
+  if (options.comm_weight != kOne) name.append("-c").append(millionths_text(options.comm_weight));
+  if (options.lookahead != 0) name.append("-a").append(millionths_text(options.lookahead));
   if (options.device_ties == DeviceTies::latest_input) name += "-near";
   if (options.decide_first == DecideFirst::greater_bottom_level) name += "-bl";
   if (options.dispatch == Dispatch::bottom_level) name += "-dbl";
+  if (options.favourite_children) name += "-fav";
   if (options.ports) name += "-ports";
-  if (!options.devices.empty()) name += "-d" + std::to_string(options.devices.size());
+  if (!options.devices.empty()) name.append("-d").append(std::to_string(options.devices.size()));
   if (!options.budget.empty()) name += "-mem";
   return name;
 }
