@@ -5,44 +5,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <functional>
-#include <utility>
 
-#include "io/available_memory.hpp"
-#include "pardnn/error.hpp"
+#include "io/text_file.hpp"
 #include "pardnn/io.hpp"
 
 namespace pardnn {
 
 namespace {
 
-std::string error_text(int code) { return std::error_code(code, std::generic_category()).message(); }
-
-[[noreturn]] void fail(const std::string& file, const char* what, int code) {
-  throw SystemError(fmt::format("{}: {}: {}", printable(file, 300), what, error_text(code)));
-}
-
-/// A file descriptor with an owner.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  /// Closes now and gives errno, 0 if all is well: some file systems report a full disk only here.
-  int close() { return ::close(std::exchange(fd_, -1)) == 0 ? 0 : errno; }
-
- private:
-  int fd_;
-};
+[[noreturn]] void fail(const std::string& file, const char* what, int code) { throw_system_error(file, what, code); }
 
 std::string folder_of(const std::string& file) {
   const std::string folder = std::filesystem::path(file).parent_path().string();
@@ -125,56 +99,6 @@ bool same_file(const std::string& a, const std::string& b) {
   struct stat first {}, second {};
   return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
          first.st_ino == second.st_ino;
-}
-
-std::string extension_of(const std::string& file) {
-  std::string extension = std::filesystem::path(file).extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension;
-}
-
-std::size_t regular_file_size(const std::string& file, const std::string& expected) {
-  const auto refuse = [&](const std::string& why) { throw InputError(fmt::format("{}: {}", printable(file, 300), why)); };
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0) refuse(error_text(errno));
-  if (S_ISDIR(status.st_mode)) refuse("is a directory, expected " + expected);
-  if (!S_ISREG(status.st_mode)) refuse("is not a regular file, expected " + expected);
-  if (::access(file.c_str(), R_OK) != 0) refuse(error_text(errno));
-  return static_cast<std::size_t>(status.st_size);
-}
-
-std::string read_text_file(const std::string& file, const std::string& expected) {
-  const std::size_t size = regular_file_size(file, expected);
-  if (size > available_memory()) {
-    throw SystemError(fmt::format("{}: {} bytes do not fit the memory that is left", printable(file, 300), size));
-  }
-  const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (opened.get() < 0) fail(file, "cannot be read", errno);
-  std::string text(size, '\0');
-  std::size_t have = 0;
-  while (have < size) {
-    const ssize_t got = ::read(opened.get(), text.data() + have, std::min(size - have, std::size_t{1} << 30));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(file, "cannot be read", errno);
-    if (got == 0) break;
-    have += static_cast<std::size_t>(got);
-  }
-  text.resize(have);
-  return text;
-}
-
-void write_text_file(const std::string& file, const std::string& text) {
-  Descriptor opened(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (opened.get() < 0) fail(file, "cannot be written", errno);
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t put = ::write(opened.get(), text.data() + done, std::min(text.size() - done, std::size_t{1} << 30));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail(file, "cannot be written", errno);
-    done += static_cast<std::size_t>(put);
-  }
-  if (const int code = opened.close(); code != 0) fail(file, "cannot be written", code);
 }
 
 }  // namespace pardnn

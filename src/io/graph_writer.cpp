@@ -288,7 +288,7 @@ GraphFileWriter::GraphFileWriter(const std::string& file, const std::string& nam
     : implementation_(std::make_unique<Implementation>(file)) {
   h5::OutputFile& out = implementation_->file;
   out.set_attribute("format", "pardnn-graph");
-  out.set_attribute("version", 1);
+  out.set_attribute("version", std::int64_t{1});
   out.set_attribute("name", name);
   out.set_attribute("producer", producer);
   out.set_attribute("samples_per_step", samples_per_step);

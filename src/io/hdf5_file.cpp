@@ -10,9 +10,9 @@
 #include <limits>
 #include <string_view>
 
-#include "io/atomic_file.hpp"
 #include "io/available_memory.hpp"
 #include "io/superblock.hpp"
+#include "io/text_file.hpp"
 #include "pardnn/error.hpp"
 
 // H5Pset_file_locking came with 1.10.7 and 1.12.1.
@@ -264,6 +264,34 @@ std::optional<std::int64_t> InputFile::integer_attribute(const std::string& name
   throw ObjectError("/" + name, failure.what());
 }
 
+std::optional<std::uint64_t> InputFile::unsigned_attribute(const std::string& name) const try {
+  if (!has_attribute(file_.get(), name)) return std::nullopt;
+  const Attribute attribute = open_attribute(file_.get(), name);
+  if (H5Tget_class(attribute.type.get()) != H5T_INTEGER || H5Tget_sign(attribute.type.get()) != H5T_SGN_NONE ||
+      H5Tget_precision(attribute.type.get()) > 64) {
+    const auto value = integer_attribute(name);
+    if (*value < 0) attribute.refuse(fmt::format("{} is negative", *value));
+    return static_cast<std::uint64_t>(*value);
+  }
+  std::uint64_t value = 0;
+  checked(H5Aread(attribute.id.get(), H5T_NATIVE_UINT64, &value), "H5Aread");
+  return value;
+} catch (const Failure& failure) {
+  throw ObjectError("/" + name, failure.what());
+}
+
+std::optional<std::string> InputFile::number_text_attribute(const std::string& name) const try {
+  if (!has_attribute(file_.get(), name)) return std::nullopt;
+  const Attribute attribute = open_attribute(file_.get(), name);
+  if (H5Tget_class(attribute.type.get()) == H5T_STRING) return read_attribute_text(attribute);
+  if (H5Tget_class(attribute.type.get()) != H5T_FLOAT) return fmt::format("{}", *integer_attribute(name));
+  double value = 0;
+  checked(H5Aread(attribute.id.get(), H5T_NATIVE_DOUBLE, &value), "H5Aread");
+  return fmt::format("{}", value);
+} catch (const Failure& failure) {
+  throw ObjectError("/" + name, failure.what());
+}
+
 std::optional<std::string> InputFile::string_attribute(const std::string& name) const try {
   if (!has_attribute(file_.get(), name)) return std::nullopt;
   const Attribute attribute = open_attribute(file_.get(), name);
@@ -474,7 +502,7 @@ Handle create_file(const std::string& path) {
 Handle text_type(std::size_t size) {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "H5Tcopy");
   checked(H5Tset_size(type.get(), std::max<std::size_t>(size, 1)), "H5Tset_size");
-  checked(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "H5Tset_strpad");
+  if (size != H5T_VARIABLE) checked(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "H5Tset_strpad");
   checked(H5Tset_cset(type.get(), H5T_CSET_UTF8), "H5Tset_cset");
   return type;
 }
@@ -499,12 +527,22 @@ void OutputFile::make_group(const std::string& path) {
   Handle(H5Gcreate2(id(), path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose, "H5Gcreate2").close("H5Gclose");
 }
 
+void OutputFile::set_attribute(const std::string& name, std::uint64_t value) {
+  put_attribute(id(), name, H5T_STD_U64LE, H5T_NATIVE_UINT64, &value);
+}
+
 void OutputFile::set_attribute(const std::string& name, std::int64_t value) {
   put_attribute(id(), name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
 }
 
-/// Attributes over 64 KiB do not fit an object header: such text is cut by nobody here, HDF5 refuses it.
+/// Fixed length; text that does not fit an object header (64 KiB in all) goes to the heap, as variable length.
 void OutputFile::set_attribute(const std::string& name, const std::string& text) {
+  constexpr std::size_t kInHeader = 8192;
+  if (text.size() > kInHeader) {
+    const Handle type = text_type(H5T_VARIABLE);
+    const char* const pointer = text.c_str();
+    return put_attribute(id(), name, type.get(), type.get(), &pointer);
+  }
   const Handle type = text_type(text.size());
   put_attribute(id(), name, type.get(), type.get(), text.c_str());
 }

@@ -104,6 +104,10 @@ class InputFile {
   bool has(const std::string& path) const;
   /// Attribute of the root group; nothing if there is none. Throws ObjectError if it is no integer or not one of them.
   std::optional<std::int64_t> integer_attribute(const std::string& name) const;
+  /// The same for one that may use all 64 bits (seeds).
+  std::optional<std::uint64_t> unsigned_attribute(const std::string& name) const;
+  /// A number as decimal text, however it is stored: text, integer or floating point.
+  std::optional<std::string> number_text_attribute(const std::string& name) const;
   /// The same for a string: scalar or of shape (1,), fixed or variable length, ASCII or UTF-8, any padding.
   std::optional<std::string> string_attribute(const std::string& name) const;
 
@@ -127,7 +131,7 @@ class InputDataset {
 
   /// Reads elements [first, first + out.size()) in pieces. Unsigned values that would not fit are found, not clamped.
   void read(std::int64_t first, std::span<std::int64_t> out) const;
-  /// The same for 32-bit results; throws ObjectError if a value does not fit.
+  /// The bytes of a dataset of 8-bit elements, as they are.
   void read_bytes(std::int64_t first, std::span<char> out) const;
   std::vector<std::int64_t> read_all() const;
   /// At most `limit` bytes of text in all.
@@ -164,6 +168,7 @@ class OutputFile {
   hid_t id() const { return file_.get(); }
   void make_group(const std::string& path);
   void set_attribute(const std::string& name, std::int64_t value);
+  void set_attribute(const std::string& name, std::uint64_t value);
   void set_attribute(const std::string& name, const std::string& text);
   /// Fixed-length UTF-8 strings.
   void write_strings(const std::string& path, const std::vector<std::string>& texts);
