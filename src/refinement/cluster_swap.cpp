@@ -54,28 +54,19 @@ class Swapper {
     for (std::size_t i = 0; i < by_start_.size(); ++i) rank_[by_start_[i]] = static_cast<std::int64_t>(i);
   }
 
-  /// Work of cluster c, where it is now, on nodes in `range`.
-  Nanoseconds work_in(ClusterId c, LevelRange range) const {
+  /// Time on d of those nodes of cluster c that lie in `range`.
+  Nanoseconds work_in(ClusterId c, DeviceId d, LevelRange range) const {
     Nanoseconds work = 0;
     for_each_node(graph_, clustering_, c, [&](NodeId v) {
       const std::int64_t position = index_.position(v);
-      if (position >= range.from && position < range.to) work += costs_.duration(v, device_[c]);
+      if (position >= range.from && position < range.to) work += costs_.duration(v, d);
     });
     return work;
-  }
-
-  /// Time that cluster c takes on d beyond what it takes at home; 0 on equal devices.
-  Nanoseconds slower_by(ClusterId c, DeviceId d) const {
-    if (costs_.is_homogeneous()) return 0;
-    Nanoseconds difference = 0;
-    for_each_node(graph_, clustering_, c, [&](NodeId v) { difference += costs_.duration(v, d) - costs_.duration(v, device_[c]); });
-    return difference;
   }
 
   void try_to_swap(ClusterId c) {
     traffic_.measure(c, device_);
     level_loads_.loads(span_[c], loads_);
-    loads_[device_[c]] -= work_in(c, span_[c]);
     ClusterId best = -1;
     Nanoseconds best_gain = 0;
     const auto [begin, end] = candidates(c);
@@ -101,23 +92,30 @@ class Swapper {
     return {std::max(begin, around), std::min(end, around + kSwapCandidates + 1)};
   }
 
-  /// Would c rather be on d, by Eqn 1 alone?
+  /// Worth a closer look: in c's span d has less work than its home, or c talks more to d.
   bool prefers(ClusterId c, DeviceId d) const {
     const DeviceId home = device_[c];
-    return loads_[d] - traffic_.with_device(d) + slower_by(c, d) < loads_[home] - traffic_.with_device(home);
+    return loads_[d] < loads_[home] || traffic_.with_device(d) > traffic_.with_device(home);
   }
 
-  /// By how much the sum of both Eqn 1 values falls if c and other change places.
+  /// By how much the busier of both devices gets less busy in `range`, if c and other change places there.
+  Nanoseconds balance_gain(ClusterId c, ClusterId other, LevelRange range, const std::vector<Nanoseconds>& loads) const {
+    const DeviceId p = device_[c], q = device_[other];
+    const Nanoseconds p_after = loads[p] - work_in(c, p, range) + work_in(other, p, range);
+    const Nanoseconds q_after = loads[q] - work_in(other, q, range) + work_in(c, q, range);
+    return std::max(loads[p], loads[q]) - std::max(p_after, q_after);
+  }
+
+  /// By how much balance within both spans and communication improve if c and other change places; 0 if either gets worse.
   Nanoseconds gain(ClusterId c, ClusterId other) {
     const DeviceId p = device_[c], q = device_[other];
     other_traffic_.measure(other, c, device_);
     level_loads_.loads(span_[other], other_loads_);
-    const Nanoseconds between = other_traffic_.with_other();
-    const Nanoseconds here = loads_[p] - traffic_.with_device(p);
-    const Nanoseconds there = loads_[q] - work_in(other, span_[c]) - (traffic_.with_device(q) - between);
-    const Nanoseconds other_here = other_loads_[q] - work_in(other, span_[other]) - other_traffic_.with_device(q);
-    const Nanoseconds other_there = other_loads_[p] - work_in(c, span_[other]) - (other_traffic_.with_device(p) - between);
-    return here + other_here - there - other_there - slower_by(c, q) - slower_by(other, p);
+    const Nanoseconds between = other_traffic_.with_other();  // is cut before and after
+    const Nanoseconds cut = traffic_.with_device(q) - traffic_.with_device(p) + other_traffic_.with_device(p) -
+                            other_traffic_.with_device(q) - 2 * between;
+    const Nanoseconds balance = balance_gain(c, other, span_[c], loads_) + balance_gain(c, other, span_[other], other_loads_);
+    return balance < 0 || cut < 0 ? 0 : balance + cut;
   }
 
   void swap(ClusterId c, ClusterId other) {
@@ -136,7 +134,7 @@ class Swapper {
   std::vector<DeviceId> device_;  // by cluster
   LevelLoads level_loads_;
   ClusterTraffic traffic_, other_traffic_;        // of the cluster at hand, and of a candidate
-  std::vector<Nanoseconds> loads_, other_loads_;  // work in their spans, by device; loads_ without the cluster's own
+  std::vector<Nanoseconds> loads_, other_loads_;  // work in their spans, by device
   std::vector<char> settled_;                     // primaries, pinned clusters, and those that have swapped
   std::vector<ClusterId> by_start_;
   std::vector<std::int64_t> first_, rank_;  // by cluster: first position; place in by_start_
