@@ -14,8 +14,7 @@ set_up
 say "building into build/ (Release)"
 configure build -DCMAKE_BUILD_TYPE=Release -DPARDNN_TESTS=OFF
 build build
-pardnn=$(find build -type f -name pardnn -perm -u+x | head -n 1)
-[[ -n $pardnn ]] || fail "the build made no executable named pardnn"
+pardnn=$(program_in build)
 
 graph=tests/data/pt-gpt2-small-12.h5
 result=build/quickstart

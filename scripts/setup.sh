@@ -127,6 +127,32 @@ build() {
   cmake --build "$folder" --parallel "$(build_jobs)" "${targets[@]}"
 }
 
+# program_in FOLDER: the executable that was built there.
+program_in() {
+  local program
+  program=$(find "$1" -type f -name pardnn -perm -u+x -not -path '*/scratch/*' | head -n 1)
+  [[ -n $program ]] || fail "no executable named pardnn in $1: run scripts/quickstart.sh or scripts/test.sh first"
+  printf '%s\n' "$program"
+}
+
+# Prints a Python that has numpy and h5py: the one at hand, or one in build/python with both from pip. Messages go to standard error.
+python_with_hdf5() {
+  local python=$pardnn_root/build/python/bin/python
+  if python3 -c 'import h5py, numpy' >/dev/null 2>&1; then
+    printf '%s\n' python3
+    return
+  fi
+  if ! "$python" -c 'import h5py, numpy' >/dev/null 2>&1; then
+    say "making build/python with numpy and h5py" >&2
+    if ! python3 -m venv "$pardnn_root/build/python" >/dev/null 2>&1; then
+      install_packages python3 python3-venv >&2
+      python3 -m venv "$pardnn_root/build/python" >&2
+    fi
+    "$python" -m pip install --quiet --disable-pip-version-check numpy h5py >&2
+  fi
+  printf '%s\n' "$python"
+}
+
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
   set_up
 fi

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# The same placement, byte for byte, from GCC -O3, Clang -O3 and GCC -O0, on 1, 2, 3 and 8 threads, for every graph in tests/data.
+# usage: scripts/same_bytes.sh [PRESET...]   (default: fast default)
+set -euo pipefail
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+cd "$pardnn_root"
+presets=("$@")
+((${#presets[@]} > 0)) || presets=(fast default)
+
+set_up
+command -v clang++ >/dev/null 2>&1 || install_packages clang libomp-dev
+# build_program FOLDER CMAKE-ARGUMENT...
+build_program() {
+  local folder=$1
+  shift
+  say "building $folder"
+  configure "$folder" -DPARDNN_TESTS=OFF "$@" >/dev/null
+  build "$folder" | tail -n 1
+}
+build_program build-gcc -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++
+build_program build-clang -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
+build_program build-o0 -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# place NAME PROGRAM GRAPH THREADS ARGUMENT...: exit code 2 (does not fit) is an answer, too.
+place() {
+  local name=$1 program=$2 graph=$3 threads=$4 status=0
+  shift 4
+  "$program" partition "$graph" "$@" --threads "$threads" --progress none -o "$scratch/$name.tsv" -o "$scratch/$name.h5" \
+    2>"$scratch/$name.log" || status=$?
+  if ((status != 0 && status != 2)); then
+    cat "$scratch/$name.log" >&2
+    fail "$program: exit code $status on $graph"
+  fi
+}
+
+# agree NAME WHAT
+agree() {
+  local ending
+  for ending in tsv h5; do
+    cmp "$scratch/reference.$ending" "$scratch/$1.$ending" >&2 || fail "$2 differs from GCC -O3 on one thread"
+    compared=$((compared + 1))
+  done
+}
+
+compared=0
+for graph in tests/data/*.h5; do
+  for preset in "${presets[@]}"; do
+    for policy in fifo priority; do
+      options=(--devices 4 --memory 32GiB --policy "$policy" --preset "$preset")
+      place reference "$(program_in build-gcc)" "$graph" 1 "${options[@]}"
+      for folder in build-gcc build-clang build-o0; do
+        for threads in 1 2 3 8; do
+          # Threads are told apart on optimised builds; without optimisation two counts are enough.
+          [[ $folder == build-o0 && $threads != [13] ]] && continue
+          [[ $folder == build-gcc && $threads == 1 ]] && continue
+          place other "$(program_in "$folder")" "$graph" "$threads" "${options[@]}"
+          agree other "$graph, preset $preset, policy $policy: $folder on $threads threads"
+        done
+      done
+    done
+  done
+  say "same bytes: $graph"
+done
+say "$compared files compared, all the same"
