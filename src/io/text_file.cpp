@@ -69,8 +69,9 @@ std::string read_text_file(const std::string& file, const std::string& expected,
   return text;
 }
 
-TextWriter::TextWriter(const std::string& file) : name_(file), file_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
-  if (file_.get() < 0) throw_system_error(file, "cannot be written", errno);
+TextWriter::TextWriter(const std::string& file, const std::string& shown)
+    : name_(shown), file_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+  if (file_.get() < 0) throw_system_error(shown, "cannot be written", errno);
 }
 
 void TextWriter::flush() {

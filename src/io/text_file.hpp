@@ -40,7 +40,8 @@ std::string read_text_file(const std::string& file, const std::string& expected,
 /// Text written piece by piece through a buffer of 1 MiB, not atomically. Throws SystemError with the cause.
 class TextWriter {
  public:
-  explicit TextWriter(const std::string& file);
+  /// `shown`: the name for errors, where `file` is a temporary.
+  TextWriter(const std::string& file, const std::string& shown);
   void append(std::string_view text) {
     buffer_.append(text);
     if (buffer_.size() >= kBuffer) flush();
