@@ -55,6 +55,7 @@ class Eil {
       rank_ = list_order(costs, options.bottom_levels).rank;
     }
     waiting_.resize(graph.num_nodes());
+    started_.reserve(graph.num_nodes());
     for (NodeId v = 0; v < graph.num_nodes(); ++v) waiting_[v] = state_.num_awaited(v);
     if (!options.budget.empty()) start_ledger();
   }
@@ -70,10 +71,13 @@ class Eil {
       }
     }
     state_.settle_rest();
-    return state_.result();
+    Constructed plan = state_.result();
+    // Without lazy nodes the run started every node itself: its own order replays it exactly, ties at one instant included.
+    if (!state_.has_lazy()) {
+      for (std::size_t r = 0; r < started_.size(); ++r) plan.priority[started_[r]] = -static_cast<std::int64_t>(r);
+    }
+    return plan;
   }
-
-  std::span<const DeviceId> unit_devices() const { return state_.unit_devices(); }
 
  private:
   std::int64_t decision_key(NodeId v) const {
@@ -132,6 +136,7 @@ class Eil {
     device.running = v;
     device.next = device.until = now + duration;
     state_.set_times(v, now, now + duration);
+    started_.push_back(v);
     return duration == 0;
   }
 
@@ -253,6 +258,7 @@ class Eil {
   std::vector<std::int64_t> rank_;
   std::vector<std::int64_t> waiting_;
   std::vector<KeyedNode> released_;
+  std::vector<NodeId> started_;  // in the order in which they started
   std::vector<Nanoseconds> inputs_, ahead_;
   std::vector<NodeId> settled_;
   std::unique_ptr<MemoryLedger> ledger_;

@@ -1,0 +1,132 @@
+#include "construct/eil.hpp"
+
+#include <gtest/gtest.h>
+
+#include "construct/plan_checks.hpp"
+#include "emulation/emulator.hpp"
+#include "support/random_machines.hpp"
+
+namespace pardnn {
+namespace {
+
+using test::GraphBuilder;
+using test::HandPlan;
+
+//  A(2) --10--> B(8)      K = 2, 1 ns a byte, no latency.
+//   `---3---> C(8)
+//  D(3)
+// At 0: A would end at 2 on either device: 0. D: 0 + 2 + 3 = 5 on device 0, 3 on device 1. At 2, A ends: B would end at 10 on 0, at 20 on 1.
+// C: device 0 has 8 queued, so 18; device 1 is free at 3, inputs there at 5, so 13.
+TEST(Eil, PlacesWhereTheNodeWouldFinishFirst) {
+  const GraphBuilder graph = GraphBuilder().node("A", 2).node("B", 8).node("C", 8).node("D", 3).edge("A", "B", 10).edge("A", "C", 3);
+  const HandPlan plan(graph, test::byte_per_ns(2), {});
+  EXPECT_EQ(plan.on("A"), 0);
+  EXPECT_EQ(plan.on("D"), 1);
+  EXPECT_EQ(plan.on("B"), 0);
+  EXPECT_EQ(plan.on("C"), 1);
+  EXPECT_EQ(plan.starts("C"), 5);
+  EXPECT_EQ(plan.plan.makespan, 13);
+}
+
+// A(4) on device 0; its child B(1) would end at 5 on either device (no bytes, no latency): the lower index, or where the input is.
+TEST(Eil, DeviceTies) {
+  const GraphBuilder graph = GraphBuilder().node("P", 1).node("A", 4).node("B", 1).edge("A", "B", 0).pin("P", 0).pin("A", 1);
+  ListOptions options;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("B"), 0);
+  options.device_ties = DeviceTies::latest_input;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("B"), 1);
+}
+
+// A ends at 1 and releases B(1) and C(9), which has the greater bottom level. Whoever decides first stays with A.
+TEST(Eil, WhoDecidesFirst) {
+  const GraphBuilder graph = GraphBuilder().node("A", 1).node("B", 1).node("C", 9).edge("A", "B", 1).edge("A", "C", 1);
+  ListOptions options;
+  // B on 0 until 2; C: 0 from 2 to 11, 1 from 2 to 11: a tie, so 0.
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).starts("C"), 2);
+  options.decide_first = DecideFirst::greater_bottom_level;
+  // C on 0 from 1 to 10 in the plan of decisions; B: device 0 would end at 11, device 1 at 3.
+  const HandPlan plan(graph, test::byte_per_ns(2), options);
+  EXPECT_EQ(plan.starts("C"), 1);
+  EXPECT_EQ(plan.on("B"), 1);
+}
+
+// B's only consumer is the update U of the unit {W, U} on device 1, 8 bytes away. Alone, B ends a little sooner on device 0.
+TEST(Eil, LooksAheadToConsumersThatHaveTheirDevice) {
+  const GraphBuilder graph = GraphBuilder()
+                                 .node("W", 1).node("A", 3).node("B", 2).node("U", 1).colocate({"W", "U"}).pin("W", 1).pin("A", 0)
+                                 .edge("A", "B", 1).edge("B", "U", 8);
+  ListOptions options;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("B"), 0);
+  options.lookahead = kOne;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("B"), 1);
+}
+
+// A sends 10 bytes to each of two children on another device. The second transfer waits for the first, so the second child stays.
+TEST(Eil, ExpectsTransfersToWaitForThePort) {
+  const GraphBuilder graph = GraphBuilder()
+                                 .node("A", 1).node("B", 30).node("C", 12).node("D", 12)
+                                 .edge("A", "B", 10).edge("A", "C", 10).edge("A", "D", 10);
+  ListOptions options;
+  // B on 0 until 31. C: 43 on 0, 11 + 12 = 23 on 1. D: 43 on 0, 35 on 1, 23 on 2.
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(3), options).on("D"), 2);
+  options.ports = true;
+  // The port is busy until 11: D's input is on 2 at 21, and it ends at 33; on 1 it is there at 21, too, but C runs until 23, so 35.
+  const HandPlan plan(graph, test::byte_per_ns(3), options);
+  EXPECT_EQ(plan.on("D"), 2);
+  // With B at 20, device 0 would end D at 21 + 12 = 33 as well: the lower index.
+  const GraphBuilder shorter = GraphBuilder()
+                                   .node("A", 1).node("B", 20).node("C", 12).node("D", 12)
+                                   .edge("A", "B", 10).edge("A", "C", 10).edge("A", "D", 10);
+  EXPECT_EQ(HandPlan(shorter, test::byte_per_ns(3), options).on("D"), 0);
+}
+
+/// Random graph and machine of any kind.
+struct RandomPlan {
+  RandomPlan(std::uint64_t seed, bool ports_free = true)
+      : random(seed), graph(test::random_graph_data(seed, shape(seed))),
+        machine(test::random_machine(random, static_cast<test::MachineKind>(seed % test::kMachineKinds), 4, kUnlimited,
+                                     ports_free ? Links::free : Links::ports)),
+        costs(graph, machine) {}
+  static test::RandomGraphOptions shape(std::uint64_t seed) {
+    test::RandomGraphOptions options;
+    options.nodes = 20 + static_cast<std::int64_t>(seed % 60);
+    options.window = seed % 4 == 0 ? 5 : 0;
+    options.zero_comp = seed % 2 == 0 ? 10 : 50;
+    options.devices = 4;
+    return options;
+  }
+  test::TestRandom random;
+  Graph graph;
+  Machine machine;
+  CostModel costs;
+};
+
+TEST(Eil, ThePlanIsTheEmulatedFifoRun) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const RandomPlan drawn(seed);
+    for (const bool lazy : {false, true}) {
+      ListOptions options;
+      options.lazy_sources = lazy;
+      options.decide_first = seed % 3 == 0 ? DecideFirst::greater_bottom_level : DecideFirst::lower_file_id;
+      options.comm_weight = seed % 5 == 0 ? 1'500'000 : kOne;
+      const Constructed plan = eil(drawn.costs, options);
+      Emulator emulator(drawn.costs);
+      EXPECT_EQ(emulator.run(plan.device, Policy::fifo).start, plan.start) << "seed " << seed << " lazy " << lazy;
+      EXPECT_EQ(emulator.run(plan.device, Policy::priority, plan.priority).start, plan.start) << "seed " << seed << " lazy " << lazy;
+    }
+  }
+}
+
+TEST(Eil, DispatchByBottomLevelIsTheEmulatedPriorityRun) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const RandomPlan drawn(seed);
+    ListOptions options;
+    options.dispatch = Dispatch::bottom_level;
+    const Constructed plan = eil(drawn.costs, options);
+    Emulator emulator(drawn.costs);
+    EXPECT_EQ(emulator.run(plan.device, Policy::priority, plan.priority).start, plan.start) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace pardnn
