@@ -1,0 +1,23 @@
+/// The subcommands: each adds its flags to its own part of the parser and gives what to run once they are parsed.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace pardnn::cli {
+
+/// Runs the parsed subcommand and gives the exit code. Throws InputError, SystemError.
+using Run = std::function<int()>;
+
+Run add_partition(CLI::App& app);
+Run add_evaluate(CLI::App& app);
+Run add_compare(CLI::App& app);
+Run add_info(CLI::App& app);
+Run add_validate(CLI::App& app);
+Run add_generate(CLI::App& app);
+Run add_convert(CLI::App& app);
+
+}  // namespace pardnn::cli

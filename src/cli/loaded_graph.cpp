@@ -1,0 +1,58 @@
+#include "cli/loaded_graph.hpp"
+
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pardnn/error.hpp"
+#include "pardnn/io.hpp"
+
+namespace pardnn::cli {
+
+namespace {
+
+constexpr std::uintmax_t kNamesAreCheap = std::uintmax_t{64} << 20;
+
+bool is_small(const std::string& file) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(file, error);
+  return !error && size < kNamesAreCheap;
+}
+
+Graph build(GraphData data, const std::string& file) {
+  try {
+    return Graph(std::move(data));
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", printable(file), error.what()));
+  }
+}
+
+}  // namespace
+
+std::string LoadedGraph::label(NodeId v) const {
+  const std::int64_t id = graph.file_id(v);
+  return names.empty() ? fmt::format("node {}", id) : fmt::format("'{}'", printable(names[id]));
+}
+
+LoadedGraph load_graph(const std::string& file, bool needs_names, Session& session) {
+  LoadedGraph loaded;
+  loaded.file = file;
+  GraphData data;
+  {
+    const auto stage = session.clock().stage("read");
+    data = read_graph_data(file, {.names = needs_names || is_small(file), .operations = false});
+  }
+  const auto stage = session.clock().stage("build");
+  const EdgeId edges = data.num_edges();
+  const bool has_outputs = !data.output.empty();
+  loaded.names = std::exchange(data.names, {});
+  loaded.graph = build(std::move(data), file);
+  if (const EdgeId merged = edges - loaded.graph.num_edges(); merged > 0) {
+    session.warn(fmt::format("{}: {} parallel edges merged into others, {}", printable(file), merged,
+                             has_outputs ? "the greatest bytes of each output kept" : "their bytes added"));
+  }
+  return loaded;
+}
+
+}  // namespace pardnn::cli

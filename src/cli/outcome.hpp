@@ -1,0 +1,41 @@
+/// One placement judged: what the JSON result and the tables for people are made from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pardnn/machine.hpp"
+#include "pardnn/placement.hpp"
+#include "pardnn/progress.hpp"
+
+namespace pardnn::cli {
+
+struct Outcome {
+  std::string method;
+  Policy policy = Policy::fifo;
+  Links links = Links::free;
+  std::optional<std::string> preset;  ///< only where the method has presets
+  std::optional<std::uint64_t> seed;
+  int seeds = 1;
+  int threads = 1;
+  Evaluation evaluation;
+  /// Smallest equal per-device capacity for which the placement would fit; 0 if not asked.
+  Bytes capacity_needed = 0;
+  bool cannot_fit = false;
+  std::string proof;
+  std::vector<std::string> warnings;
+  std::vector<StageTime> stages;
+  double elapsed_seconds = 0;
+  /// "time limit", "signal 15"; empty if it ran to its end.
+  std::string stopped_by;
+
+  double ratio() const;
+  std::vector<std::string> empty_devices() const;
+};
+
+/// Smallest equal capacity, with `headroom` left free, in which `peak` bytes fit: least c with floor(c (10^6 - h) / 10^6) >= peak.
+Bytes capacity_for(Bytes peak, Millionths headroom);
+
+}  // namespace pardnn::cli

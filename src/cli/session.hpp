@@ -1,0 +1,48 @@
+/// What every long command has around its work: threads, progress, stage times, the clock, signals.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/option_flags.hpp"
+#include "cli/progress_display.hpp"
+#include "parallel/stage_timer.hpp"
+#include "parallel/threads.hpp"
+
+namespace pardnn::cli {
+
+class Session {
+ public:
+  /// Plans the threads and sets them; prints what the environment says against it. Throws InputError.
+  explicit Session(const SessionFlags& flags);
+
+  ProgressDisplay& display() { return display_; }
+  StageClock& clock() { return clock_; }
+  std::vector<StageTime>& stages() { return stages_; }
+  int threads() const { return plan_.threads; }
+  const std::string& thread_line() const { return plan_.line; }
+
+  /// Prints a warning and keeps it for the result.
+  void warn(const std::string& line);
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  double elapsed_seconds() const;
+  /// True once `limit` (0: none) has passed since the start of the session.
+  bool is_over(Nanoseconds limit) const;
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  ThreadPlan plan_;
+  ThreadScope threads_;
+  ProgressDisplay display_;
+  std::vector<StageTime> stages_;
+  StageClock clock_;
+  std::vector<std::string> warnings_;
+};
+
+/// Greatest resident set of this process so far, bytes.
+std::int64_t peak_resident_bytes();
+
+}  // namespace pardnn::cli
