@@ -25,7 +25,7 @@ struct StepOneOptions {
   std::uint64_t jitter_seed = 0;
   /// If set: called with the placement after mapping (answer ignored), then after each refinement that changed something; `false` drops that
   /// refinement. So a driver can keep only what the emulated run confirms.
-  std::function<bool(std::span<const DeviceId>)> confirm;
+  std::function<bool(std::span<const DeviceId>)> confirm = {};
 };
 
 /// The device of each node: every unit on one device, pins respected. Stages are reported to `progress` (may be null) and timed
