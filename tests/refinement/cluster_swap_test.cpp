@@ -14,10 +14,10 @@ namespace {
 Machine slow_machine(DeviceId devices) { return homogeneous_machine(devices, kUnlimited, 1'000'000'000, 0); }
 
 //   A(1) -20-> B(9) -20-> C(9) -20-> D(1)    x(2) between B and C, 3 bytes each way     primary {A B C D}
-//   A --1--> E(5) -20-> F(5) --1--> D        y(2) between E and F, 3 bytes each way     primary {E F}
+//   A -21-> E(5) -20-> F(5) --1--> D         y(2) between E and F, 3 bytes each way     primary {E F}
 TEST(ClusterSwap, ClustersOnEachOthersSideChangePlaces) {
   const Graph graph(test::GraphBuilder().node("A", 1).node("B", 9).node("C", 9).node("D", 1).node("E", 5).node("F", 5).node("x", 2).node("y", 2)
-                        .edge("A", "B", 20).edge("B", "C", 20).edge("C", "D", 20).edge("A", "E", 1).edge("E", "F", 20).edge("F", "D", 1)
+                        .edge("A", "B", 20).edge("B", "C", 20).edge("C", "D", 20).edge("A", "E", 21).edge("E", "F", 20).edge("F", "D", 1)
                         .edge("B", "x", 3).edge("x", "C", 3).edge("E", "y", 3).edge("y", "F", 3).data());
   const Machine machine = slow_machine(2);
   const CostModel costs(graph, machine);
