@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "costs/cost_model.hpp"
-#include "emulation/ready_heap.hpp"
+#include "emulation/event_loop.hpp"
 #include "pardnn/emulate.hpp"
 
 namespace pardnn {
@@ -33,45 +33,14 @@ class Emulator {
   const CostModel& costs() const { return *costs_; }
 
  private:
-  struct Sent {
-    DeviceId to;
-    std::int32_t output;
-    EdgeId edge;
-    Bytes bytes;
-    Nanoseconds delivered;
-  };
-
-  void reset();
-  void complete(DeviceId p, Nanoseconds now);
-  void deliver_free(NodeId u, DeviceId p, Nanoseconds now);
-  void deliver_ports(NodeId u, DeviceId p, Nanoseconds now);
-  void deliver(NodeId v, Nanoseconds at);
-  void enter(NodeId v);
-  bool start_head(DeviceId d, Nanoseconds now);
-  void admit_arrived(DeviceId d, Nanoseconds now);
-  Nanoseconds next_start(DeviceId d) const;
+  struct Nodes;
 
   const CostModel* costs_;
-  const Graph* graph_;
-  bool ports_;
-
-  // Inputs of the current run.
-  std::span<const DeviceId> device_;
-  std::span<const std::int64_t> priority_;
-  std::span<const Nanoseconds> tail_;
-  Policy policy_ = Policy::fifo;
-  Nanoseconds limit_ = 0;
-
   Schedule schedule_;
   std::vector<Nanoseconds> delivered_, ready_;
-  std::vector<std::int64_t> missing_;      // predecessors not yet completed
+  std::vector<std::int64_t> missing_;  // predecessors not yet completed
   std::vector<std::int64_t> bottom_levels_;
-  std::vector<ReadyHeap> arriving_;        // by ready time; under fifo this is the queue itself
-  std::vector<ReadyHeap> queue_;           // by priority, under Policy::priority
-  std::vector<Nanoseconds> event_;         // by device: when something happens there next
-  std::vector<NodeId> running_;            // by device: -1 if idle
-  std::vector<Nanoseconds> port_free_;
-  std::vector<Sent> sent_;
+  DeviceStates devices_;
 };
 
 }  // namespace pardnn
