@@ -1,6 +1,7 @@
 #include "memory/capacity_bound.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ class CapacityProof {
     for (NodeId v = 0; v < graph.num_nodes(); ++v) {
       if (graph.is_residual(v)) residual_[graph.unit(v)] += graph.mem(v);
     }
+    find_followers();
   }
 
   std::optional<std::string> find() const {
@@ -81,17 +83,32 @@ class CapacityProof {
     return std::nullopt;
   }
 
+  /// A view may run before its base, whose buffer is not there then. It follows it if it is reached from the base by views.
+  void find_followers() {
+    if (!graph_.has_aliases()) return;
+    follows_root_.assign(static_cast<std::size_t>(graph_.num_nodes()), 0);
+    for (NodeId v = 0; v < graph_.num_nodes(); ++v) {
+      bool follows = graph_.root(v) == v;
+      for (EdgeId i = graph_.in_begin(v); !follows && i < graph_.in_end(v); ++i) {
+        const NodeId u = graph_.source(i);
+        follows = graph_.root(u) == graph_.root(v) && follows_root_[u] != 0;
+      }
+      follows_root_[v] = follows ? 1 : 0;
+    }
+  }
+  bool follows_root(NodeId v) const { return follows_root_.empty() || follows_root_[v] != 0; }
+
   /// Bytes that v's device holds at least while v runs: each input is there as the buffer itself or as a copy.
   Wide need_of(NodeId v, std::vector<std::pair<NodeId, Bytes>>& inputs) const {
     const NodeId own = graph_.root(v);
     inputs.clear();
     for (EdgeId i = graph_.in_begin(v); i < graph_.in_end(v); ++i) {
       const NodeId root = graph_.root(graph_.source(i));
-      if (root != own) inputs.emplace_back(root, graph_.bytes(graph_.in_edge(i)));
+      if (root != own && follows_root(graph_.source(i))) inputs.emplace_back(root, graph_.bytes(graph_.in_edge(i)));
     }
     std::sort(inputs.begin(), inputs.end());
     Wide need = Wide(residual_[graph_.unit(v)]) + graph_.temp(v);
-    if (graph_.kind(own) == NodeKind::normal) need += graph_.mem(own);
+    if (graph_.kind(own) == NodeKind::normal && follows_root(v)) need += graph_.mem(own);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const NodeId root = inputs[i].first;
       if (i + 1 < inputs.size() && inputs[i + 1].first == root) continue;  // the last one has the most bytes
@@ -105,7 +122,8 @@ class CapacityProof {
   const Machine& machine_;
   Bytes greatest_ = 0;
   Wide total_ = 0;
-  std::vector<Bytes> residual_;  // by unit
+  std::vector<Bytes> residual_;             // by unit
+  std::vector<std::uint8_t> follows_root_;  // by node; only with aliases
 };
 
 }  // namespace
