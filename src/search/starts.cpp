@@ -14,7 +14,7 @@ namespace pardnn {
 namespace {
 
 constexpr std::uint64_t kStage = 0x737461727473;  // "starts"
-constexpr std::string_view kTrivial[] = {"single", "rr", "blocks"};
+constexpr std::string_view kTrivial[] = {"single", "rr", "blocks", "blocks-id"};
 
 int feedback_rounds(Preset preset) {
   switch (preset) {
