@@ -10,6 +10,7 @@
 #include "support/brute_force.hpp"
 #include "support/oracle.hpp"
 #include "support/random_machines.hpp"
+#include "support/tight_case.hpp"
 
 namespace pardnn {
 namespace {
@@ -131,38 +132,13 @@ TEST(OverflowRepair, StopsWhenAsked) {
   EXPECT_EQ(result.score.overflow, 2);
 }
 
-/// A small graph whose memory is tight, and a machine for it.
-struct TightCase {
-  explicit TightCase(std::uint64_t seed) {
-    test::TestRandom random(seed);
-    const DeviceId devices = static_cast<DeviceId>(2 + seed % 2);
-    test::RandomGraphOptions options;
-    options.nodes = 1 + random.below(8);
-    options.devices = devices;
-    options.outputs = random.chance(50);
-    options.residual = 30;
-    data = test::random_graph_data(seed, options);
-    const auto kind = static_cast<test::MachineKind>(random.below(test::kMachineKinds));
-    const Links links = random.chance(50) ? Links::free : Links::ports;
-    Bytes all = 10;
-    for (std::int64_t n = 0; n < data.num_nodes(); ++n) all += data.mem[n];
-    machine = test::random_machine(random, kind, devices, all * (30 + random.below(50)) / 100, links);
-    policy = random.chance(50) ? Policy::fifo : Policy::priority;
-    device = test::random_placement(random, data, test::PlacementKind::respects_units, devices);
-  }
-  GraphData data;
-  Machine machine;
-  Policy policy = Policy::fifo;
-  std::vector<DeviceId> device;  // file order
-};
-
 /// Repair of random placements: legal, never worse, and the score is the oracle's. Brute force says how often a feasible
 /// placement exists where none was found; no promise is made on that by repair alone, so the rate is printed.
 TEST(OverflowRepair, IsLegalNeverWorseAndExactOnTightMemory) {
   int overflowing = 0, solvable = 0, solved = 0;
   for (std::uint64_t seed = 0; seed < 1'000; ++seed) {
     SCOPED_TRACE(seed);
-    const TightCase tight(seed);
+    const test::TightCase tight(seed, 8);
     const Graph graph(tight.data);
     const CostModel costs(graph, tight.machine);
     Judge judge(costs, tight.policy);
