@@ -38,6 +38,8 @@ void watch_signals() {
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (const int number : {SIGTERM, SIGINT, SIGUSR1}) sigaction(number, &action, nullptr);
+  // A file past its size limit is an error of the write, not the end of the process.
+  signal(SIGXFSZ, SIG_IGN);
 }
 
 void save_work_on_signals() { saves_work = true; }

@@ -1,10 +1,12 @@
 /// Names the subcommands; turns exceptions into messages and exit codes.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/version.hpp"
+#include "core/nearest.hpp"
 #include "pardnn/error.hpp"
 
 namespace pardnn::cli {
@@ -54,29 +57,63 @@ int guarded(Work work) {
   return kSystemFailed;
 }
 
+struct Known {
+  const char* name;
+  const char* what;
+  Run (*add)(CLI::App&);
+};
+
+constexpr std::array kKnown{
+    Known{"partition", "find a placement", add_partition},
+    Known{"evaluate", "judge any placement, ours or not", add_evaluate},
+    Known{"compare", "all methods side by side", add_compare},
+    Known{"info", "size, levels, work, critical path, memory, parallelism", add_info},
+    Known{"validate", "every error of a graph file", add_validate},
+    Known{"generate", "seeded synthetic training graphs", add_generate},
+    Known{"convert", "between the formats it reads and writes", add_convert},
+};
+
+/// Throws InputError if the first word is no subcommand.
+void check_subcommand(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const Known& known : kKnown) names.push_back(known.name);
+  if (word.starts_with("-") || std::find(names.begin(), names.end(), word) != names.end()) return;
+  throw InputError(fmt::format("unknown subcommand '{}'; did you mean '{}'? known: {}", printable(word, 40), nearest(word, names), listed(names)));
+}
+
+/// What was typed and means nothing to `subcommand`, with the nearest flag.
+std::string unexpected_text(const CLI::App& subcommand) {
+  const std::vector<std::string> extras = subcommand.remaining();
+  const auto flag = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) { return extra.starts_with("-"); });
+  if (flag == extras.end()) return fmt::format("unexpected '{}'", extras.empty() ? "" : printable(extras.front(), 60));
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : subcommand.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  const std::vector<std::string_view> known(flags.begin(), flags.end());
+  const std::string typed = flag->substr(0, flag->find('='));
+  return fmt::format("unknown flag '{}'; did you mean '{}'?", printable(typed, 60), nearest(typed, known));
+}
+
 int parse_and_run(int argc, char** argv) {
+  if (argc > 1) check_subcommand(argv[1]);
   CLI::App app("Places the operations of a training graph on devices: least time per step, within their memory.", "pardnn");
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text());
   app.footer(kExamples);
-  const std::array<std::pair<const char*, std::pair<const char*, Run (*)(CLI::App&)>>, 7> known{{
-      {"partition", {"find a placement", add_partition}},
-      {"evaluate", {"judge any placement, ours or not", add_evaluate}},
-      {"compare", {"all methods side by side", add_compare}},
-      {"info", {"size, levels, work, critical path, memory, parallelism", add_info}},
-      {"validate", {"every error of a graph file", add_validate}},
-      {"generate", {"seeded synthetic training graphs", add_generate}},
-      {"convert", {"between the formats it reads and writes", add_convert}},
-  }};
   std::vector<Subcommand> subcommands;
-  for (const auto& entry : known) {
-    CLI::App* subcommand = app.add_subcommand(entry.first, entry.second.first);
-    subcommands.push_back({subcommand, entry.second.second(*subcommand)});
+  for (const Known& known : kKnown) {
+    CLI::App* subcommand = app.add_subcommand(known.name, known.what);
+    subcommands.push_back({subcommand, known.add(*subcommand)});
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
     return app.exit(request) == 0 && std::fflush(stdout) == 0 ? kDone : kSystemFailed;
+  } catch (const CLI::ExtrasError&) {
+    const std::vector<CLI::App*> chosen = app.get_subcommands();
+    complain(unexpected_text(chosen.empty() ? app : *chosen.front()));
+    return kWrongInput;
   } catch (const CLI::ParseError& error) {
     complain(printable(error.what(), 400) + "; see pardnn --help");
     return kWrongInput;

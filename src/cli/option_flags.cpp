@@ -1,6 +1,7 @@
 #include "cli/option_flags.hpp"
 
 #include <array>
+#include <charconv>
 #include <span>
 
 #include <CLI/CLI.hpp>
@@ -128,13 +129,23 @@ void apply_run_flags(const MachineFlags& flags, Machine& machine) {
 void add_session_flags(CLI::App& app, SessionFlags& flags) {
   add_json_flag(app, flags.json);
   app.add_option("--threads", flags.threads, "threads (as many as this process may use); never changes a result")
-      ->type_name("N")->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}));
+      ->type_name("N")->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}).description(""));
   app.add_option("--progress", flags.progress, "auto, bar (terminal), log (sparse lines) or none (silent)")->type_name("WORD");
   app.add_flag("-q,--quiet", flags.quiet, "the same as --progress none");
 }
 
 void add_json_flag(CLI::App& app, std::optional<std::string>& json) {
   add_text_flag(app, "--json", json, "result as JSON; - is standard output", "FILE|-");
+}
+
+void add_seed_flag(CLI::App& app, std::uint64_t& seed, const std::string& help) {
+  const auto read = [&seed](const std::string& text) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    if (error != std::errc{} || end != text.data() + text.size()) {
+      throw InputError(fmt::format("--seed '{}': expected a whole number from 0 to 2^64 - 1", printable(text, 40)));
+    }
+  };
+  app.add_option_function<std::string>("--seed", read, help)->type_name("S");
 }
 
 void add_policy_flag(CLI::App& app, std::optional<std::string>& policy) {

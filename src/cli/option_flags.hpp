@@ -40,6 +40,8 @@ struct SessionFlags {
 
 void add_session_flags(CLI::App& app, SessionFlags& flags);
 void add_json_flag(CLI::App& app, std::optional<std::string>& json);
+/// A whole number from 0 to 2^64 - 1.
+void add_seed_flag(CLI::App& app, std::uint64_t& seed, const std::string& help);
 void add_policy_flag(CLI::App& app, std::optional<std::string>& policy);
 
 /// A string option whose presence is known: `--flag ''` is given and empty.

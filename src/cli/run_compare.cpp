@@ -177,7 +177,7 @@ Run add_compare(CLI::App& app) {
   const auto flags = std::make_shared<Flags>();
   app.add_option("graph", flags->graph, "graph file")->required()->type_name("GRAPH.h5");
   add_text_flag(app, "--methods", flags->methods, "which methods, in this order (all)", "A,B,...");
-  app.add_option("--seed", flags->seed, "seed of this tool's own methods (1)")->type_name("S");
+  add_seed_flag(app, flags->seed, "seed of this tool's own methods (1)");
   add_policy_flag(app, flags->policy);
   add_machine_flags(app, flags->machine);
   add_session_flags(app, flags->session);

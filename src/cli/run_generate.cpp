@@ -82,12 +82,12 @@ Run add_generate(CLI::App& app) {
   const auto flags = std::make_shared<Flags>();
   GenerateOptions& options = flags->options;
   const auto count = [&app](const char* name, std::int64_t& value, const char* help) {
-    app.add_option(name, value, help)->type_name("N")->check(CLI::Range(std::int64_t{1}, kGreatestGeneratedGraph));
+    app.add_option(name, value, help)->type_name("N")->check(CLI::Range(std::int64_t{1}, kGreatestGeneratedGraph).description(""));
   };
   app.add_option("kind", options.kind, "mlp, transformer, lstm, wrn, inception or random")->required()->type_name("KIND");
   app.add_option("-o,--output", flags->output, "graph file: .h5 (any size), .json or .dot")->required()->type_name("GRAPH.h5");
   count("--nodes", options.nodes, "wanted number of nodes (10000)");
-  app.add_option("--seed", options.seed, "seed (1)")->type_name("S");
+  add_seed_flag(app, options.seed, "seed (1)");
   count("--layers", options.layers, "layers, blocks or modules (chosen to meet --nodes)");
   count("--width", options.width, "hidden size or channels; nodes in a layer of random");
   count("--steps", options.steps, "time steps of lstm");

@@ -132,8 +132,8 @@ Run add_partition(CLI::App& app) {
   app.add_option("graph", flags->graph, "graph file")->required()->type_name("GRAPH.h5");
   app.add_option("-o,--output", flags->outputs, "placement file, by extension .h5, .tsv or .json; may be repeated")->type_name("FILE")->expected(1)->take_all();
   app.add_option("--preset", flags->preset, "fast, default or strong: how much work is spent (default)")->type_name("WORD");
-  app.add_option("--seeds", flags->seeds, "number of seeds to explore (1)")->type_name("N")->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
-  app.add_option("--seed", flags->seed, "first seed (1)")->type_name("S");
+  app.add_option("--seeds", flags->seeds, "number of seeds to explore (1)")->type_name("N")->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}).description(""));
+  add_seed_flag(app, flags->seed, "first seed (1)");
   add_text_flag(app, "--time-limit", flags->time_limit, "stop then, with the best placement so far (none)", "60s");
   add_policy_flag(app, flags->policy);
   add_text_flag(app, "--start", flags->start, "placement file to start from, beside the tool's own starts", "PLACEMENT");

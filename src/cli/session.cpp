@@ -1,5 +1,6 @@
 #include "cli/session.hpp"
 
+#include <algorithm>
 #include <sys/resource.h>
 
 namespace pardnn::cli {
@@ -22,6 +23,7 @@ Session::Session(const SessionFlags& flags)
 }
 
 void Session::warn(const std::string& line) {
+  if (std::find(warnings_.begin(), warnings_.end(), line) != warnings_.end()) return;
   warnings_.push_back(line);
   display_.print("warning: " + line + "\n");
 }

@@ -24,7 +24,7 @@ class Session {
   int threads() const { return plan_.threads; }
   const std::string& thread_line() const { return plan_.line; }
 
-  /// Prints a warning and keeps it for the result.
+  /// Prints a warning, once, and keeps it for the result.
   void warn(const std::string& line);
   const std::vector<std::string>& warnings() const { return warnings_; }
 
