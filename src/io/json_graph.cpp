@@ -2,6 +2,8 @@
 #include <array>
 #include <optional>
 #include <set>
+#include <span>
+#include <vector>
 
 #include "core/nearest.hpp"
 #include "io/json_text.hpp"
@@ -19,27 +21,48 @@ constexpr std::array<std::string_view, 7> kTopKeys{"format", "version", "name", 
 constexpr std::array<std::string_view, 10> kNodeKeys{"name", "comp", "mem", "temp", "kind", "colocation", "alias", "fixed", "gradient_of", "op"};
 constexpr std::array<std::string_view, 4> kEdgeKeys{"from", "to", "bytes", "output"};
 
-/// The tree of `text`. A key that stands twice in one object is refused: the parser would keep the last without a word.
-Json parse_tree(const std::string& text) {
-  std::vector<std::set<std::string>> keys;
-  std::string twice;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second && twice.empty()) {
-      twice = parsed.get<std::string>();
-    }
+/// Looks for a key that stands twice in one object: the parser of trees would keep the last without a word.
+/// (Its own callbacks could do this, but they walk the parent at the end of every object: quadratic in the length of a list.)
+class RepeatedKeys : public nlohmann::json_sax<Json> {
+ public:
+  const std::string& fault() const { return fault_; }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override {
+    keys_.emplace_back();
     return true;
-  };
-  try {
-    Json tree = Json::parse(text, watch);
-    if (!twice.empty()) throw InputError(fmt::format("the key '{}' stands twice in one object", printable(twice)));
-    return tree;
-  } catch (const Json::parse_error& error) {
-    throw InputError(json_fault(error.byte, error.what()));
-  } catch (const Json::exception& error) {
-    throw InputError(fmt::format("not valid JSON: {}", printable(error.what(), 200)));
   }
+  bool end_object() override {
+    keys_.pop_back();
+    return true;
+  }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool key(string_t& name) override {
+    if (keys_.back().insert(name).second) return true;
+    fault_ = fmt::format("the key '{}' stands twice in one object", printable(name));
+    return false;
+  }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) override {
+    fault_ = json_fault(position, error.what());
+    return false;
+  }
+
+ private:
+  std::vector<std::set<std::string>> keys_;
+  std::string fault_;
+};
+
+Json parse_tree(const std::string& text) {
+  RepeatedKeys keys;
+  if (!Json::sax_parse(text, &keys)) throw InputError(keys.fault());
+  return Json::parse(text);
 }
 
 class JsonGraphReader {
