@@ -140,7 +140,7 @@ class GraphCheck:
         self.checker = Checker(options.checker, graph)
         self.unit = units(self.checker.graph)
         self.large = self.checker.graph["V"] > options.large and not options.all
-        self.memory_alone = max(1, self.peak_alone())
+        self.memory_alone = max(64, self.peak_alone())  # no device without memory
 
     def peak_alone(self):
         """Peak of the whole graph on one device."""
@@ -202,7 +202,7 @@ def main():
     parser.add_argument("--program", required=True)
     parser.add_argument("--shared", type=pathlib.Path, default=here.parent.parent / "shared")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--large", type=int, default=8000, help="more nodes than this get a few configurations")
+    parser.add_argument("--large", type=int, default=20000, help="more nodes than this get a few configurations")
     parser.add_argument("--all", action="store_true", help="every configuration on every graph")
     options = parser.parse_args()
     options.checker = options.shared / "tools" / "check_placement.py"
