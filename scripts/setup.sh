@@ -4,6 +4,8 @@
 set -euo pipefail
 
 pardnn_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Clones in different folders share what ccache keeps.
+export CCACHE_BASEDIR=$pardnn_root
 
 # The one list of Debian and Ubuntu packages. Optional ones only add methods to `pardnn compare`.
 required_packages=(build-essential cmake ninja-build libhdf5-dev libtbb-dev libfmt-dev nlohmann-json3-dev
@@ -32,6 +34,7 @@ is_there() {
     cmake) cmake_is_new_enough ;;
     ninja-build) command -v ninja >/dev/null 2>&1 ;;
     build-essential) command -v "${CXX:-c++}" >/dev/null 2>&1 ;;
+    git | ccache | clang) command -v "$1" >/dev/null 2>&1 ;;
     *) package_installed "$1" ;;
   esac
 }
@@ -114,6 +117,9 @@ configure() {
   fi
   if command -v ccache >/dev/null 2>&1; then
     set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@"
+  fi
+  if [[ ${CI-} == true ]]; then
+    set -- -DPARDNN_WERROR=ON "$@"
   fi
   cmake -S "$pardnn_root" -B "$folder" "${generator[@]}" "$@"
 }

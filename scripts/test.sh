@@ -17,9 +17,7 @@ cd "$pardnn_root"
 
 set_up
 say "building into build/ (Release, with tests)"
-options=(-DCMAKE_BUILD_TYPE=Release -DPARDNN_TESTS=ON)
-[[ ${CI-} == true ]] && options+=(-DPARDNN_WERROR=ON)
-configure build "${options[@]}"
+configure build -DCMAKE_BUILD_TYPE=Release -DPARDNN_TESTS=ON
 build build
 
 choice=(--output-on-failure --no-tests=error --parallel "$(build_jobs)")
