@@ -94,7 +94,7 @@ class Annealer {
 
   /// Keeps what moves need to know of the current run.
   void look_at_run() {
-    chain_ = critical_chain(judge_, current_.device, before_);
+    chain_ = critical_chain({judge_.costs(), current_.device, judge_.schedule(), judge_.ready(), judge_.delivered()}, before_);
     order_ = judge_.schedule().start_order;
     rank_.resize(order_.size());
     for (std::size_t i = 0; i < order_.size(); ++i) rank_[order_[i]] = static_cast<std::int64_t>(i);

@@ -1,0 +1,357 @@
+#include "search/chain_descent.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "parallel/random.hpp"
+#include "search/critical_chain.hpp"
+#include "search/partial_run.hpp"
+
+namespace pardnn {
+namespace {
+
+constexpr std::uint64_t kStage = 0x6465736365; // "desce"
+/// Room between neighbouring priorities of a fresh order.
+constexpr std::int64_t kGap = std::int64_t{1} << 31;
+/// How many links after a change must start earlier before it counts as a gain.
+constexpr std::size_t kWatchedLinks = 6;
+constexpr std::size_t kTargets = 3;
+
+/// One change of the base: a unit's device, or a node's priority.
+struct Change {
+  UnitId unit;
+  DeviceId device;  ///< kNoDevice: the change is of order
+  NodeId node;
+  std::int64_t priority;
+};
+
+/// Changes that belong together, and the time from which they matter.
+struct Proposal {
+  std::vector<Change> changes;
+  std::size_t first_watch = 0;  ///< first link that should start earlier
+};
+
+class ChainDescent {
+ public:
+  ChainDescent(Judge& judge, Candidate start, const DescentOptions& options)
+      : judge_(judge), costs_(judge.costs()), graph_(costs_.graph()), options_(options),
+        run_(costs_, judge.policy()), ordered_(judge.policy() == Policy::priority), best_(std::move(start)),
+        on_device_(static_cast<std::size_t>(costs_.num_devices())) {}
+
+  Candidate run() {
+    if (graph_.num_nodes() == 0 || (costs_.num_devices() == 1 && !ordered_)) return std::move(best_);
+    if (ordered_ && best_.priority.empty()) {
+      judge_.score(best_.device, {});
+      spend_run();
+      renumber(judge_.schedule().start_order);
+    }
+    int idle_passes = 0;
+    for (std::uint64_t pass = 0; idle_passes < 3 && !is_done(); ++pass) {
+      look_at_run();
+      collect(pass);
+      idle_passes = !batch_.empty() && apply_batch() ? 0 : idle_passes + 1;
+    }
+    return std::move(best_);
+  }
+
+ private:
+  bool is_done() const {
+    return spent_ + run_.probed_starts() >= options_.visits ||
+           (best_.score.feasible() && best_.score.makespan <= options_.good_enough) ||
+           (options_.should_stop && options_.should_stop());
+  }
+  void spend_run() { spent_ += graph_.num_nodes() + graph_.num_edges(); }
+
+  /// Priorities that replay `order`, evenly spaced.
+  void renumber(const std::vector<NodeId>& order) {
+    best_.priority.resize(static_cast<std::size_t>(graph_.num_nodes()));
+    std::int64_t rank = 0;
+    for (const NodeId v : order) best_.priority[v] = -(rank++) * kGap;
+  }
+
+  void look_at_run() {
+    run_.rebase(best_.device, best_.priority);
+    if (ordered_) {
+      renumber(run_.schedule().start_order);
+    }
+    spend_run();
+    chain_ = critical_chain({costs_, best_.device, run_.schedule(), run_.ready(), run_.delivered()}, before_);
+    for (auto& nodes : on_device_) nodes.clear();
+    for (const NodeId v : run_.schedule().start_order) {
+      if (run_.schedule().finish[v] > run_.schedule().start[v]) on_device_[best_.device[v]].push_back(v);
+    }
+    device_ = best_.device;
+    priority_ = best_.priority;
+  }
+
+  /// Goes along the chain once and collects changes that gain where they are made.
+  void collect(std::uint64_t pass) {
+    batch_.clear();
+    const std::size_t links = chain_.size();
+    // Start anywhere, so that a budget that ends a pass early does not always end it at the same place.
+    const std::size_t offset = pass == 0 ? 0 : random_below(random_bits(options_.seed, kStage, pass), links);
+    for (std::size_t step = 0; step + 1 < links && !is_done();) {
+      const std::size_t i = (step + offset) % links;
+      const std::size_t gained_until = i + 1 < links ? improve_link(i, pass) : i;
+      step += gained_until > i ? gained_until - i : 1;
+    }
+  }
+
+  /// Tries to let link i + 1 start earlier. The link after the last watched one if that succeeds, else i.
+  std::size_t improve_link(std::size_t i, std::uint64_t pass) {
+    const ChainLink& next = chain_[i + 1];
+    if (next.waited_for == WaitedFor::device) {
+      const NodeId blocker = next.cause;
+      if (duration(blocker) == 0) return i;
+      if (ordered_ && try_order(i)) return gain_end_;
+      if (try_targets(blocker_move(i))) return gain_end_;
+      for (const std::size_t length : segment_lengths(pass)) {
+        if (try_targets(forward_segment(i + 1, length))) return gain_end_;
+      }
+    } else if (next.waited_for == WaitedFor::input && device_[next.cause] != device_[next.node]) {
+      for (const std::size_t length : segment_lengths(pass)) {
+        if (try_on(forward_segment(i + 1, length), device_[next.cause])) return gain_end_;
+        if (try_on(backward_segment(i, length), device_[next.node])) return gain_end_;
+      }
+    }
+    return i;
+  }
+
+  std::vector<std::size_t> segment_lengths(std::uint64_t pass) const {
+    if (pass % 2 == 0) return {1, 4, 16};
+    return {2, 8, 32, 128};
+  }
+
+  Nanoseconds duration(NodeId v) const { return run_.schedule().finish[v] - run_.schedule().start[v]; }
+
+  /// Units to move and where the effect should show.
+  struct Segment {
+    std::vector<UnitId> units;
+    NodeId first = 0;             ///< whose ready time and work decide the target
+    Nanoseconds work = 0;
+    std::size_t first_watch = 0;
+  };
+
+  Segment blocker_move(std::size_t i) const {
+    const NodeId blocker = chain_[i + 1].cause;
+    return {{graph_.unit(blocker)}, blocker, duration(blocker), i + 1};
+  }
+
+  void extend(Segment& segment, NodeId v) const {
+    const UnitId unit = graph_.unit(v);
+    if (std::find(segment.units.begin(), segment.units.end(), unit) == segment.units.end()) segment.units.push_back(unit);
+    segment.work += duration(v);
+  }
+
+  /// Link i and the following links on its device, `length` of them with a duration.
+  Segment forward_segment(std::size_t i, std::size_t length) const {
+    Segment segment{{}, chain_[i].node, 0, i};
+    const DeviceId p = device_[chain_[i].node];
+    std::size_t last = i;
+    for (std::size_t taken = 0; last < chain_.size() && taken < length && device_[chain_[last].node] == p; ++last) {
+      extend(segment, chain_[last].node);
+      taken += duration(chain_[last].node) > 0;
+    }
+    segment.first_watch = last;
+    return segment;
+  }
+
+  /// Link i and the links before it on its device.
+  Segment backward_segment(std::size_t i, std::size_t length) const {
+    Segment segment{{}, chain_[i].node, 0, i + 1};
+    const DeviceId p = device_[chain_[i].node];
+    std::size_t taken = 0;
+    for (std::size_t at = i + 1; at-- > 0 && taken < length && device_[chain_[at].node] == p;) {
+      extend(segment, chain_[at].node);
+      segment.first = chain_[at].node;
+      taken += duration(chain_[at].node) > 0;
+    }
+    return segment;
+  }
+
+  /// When device q could have run `work` from `from` on at the earliest: the first gap that is long enough.
+  Nanoseconds earliest_gap(DeviceId q, Nanoseconds from, Nanoseconds work) const {
+    const std::vector<NodeId>& nodes = on_device_[q];
+    const Schedule& schedule = run_.schedule();
+    auto at = std::upper_bound(nodes.begin(), nodes.end(), from, [&](Nanoseconds time, NodeId v) { return time < schedule.finish[v]; });
+    Nanoseconds begin = from;
+    for (int looked = 0; at != nodes.end() && looked < 32; ++at, ++looked) {
+      if (schedule.start[*at] - begin >= work) return begin;
+      begin = std::max(begin, schedule.finish[*at]);
+    }
+    return begin;
+  }
+
+  /// Earliest time at which v's inputs could be on q.
+  Nanoseconds ready_on(NodeId v, DeviceId q) const {
+    Nanoseconds ready = 0;
+    for (EdgeId i = graph_.in_begin(v); i < graph_.in_end(v); ++i) {
+      const NodeId u = graph_.source(i);
+      ready = std::max(ready, run_.schedule().finish[u] + costs_.cost(graph_.in_edge(i), device_[u], q));
+    }
+    return ready;
+  }
+
+  /// Tries the devices on which the segment could run first.
+  bool try_targets(const Segment& segment) {
+    if (!is_movable(segment)) return false;
+    targets_.clear();
+    const DeviceId p = device_[segment.first];
+    for (DeviceId q = 0; q < costs_.num_devices(); ++q) {
+      if (q == p) continue;
+      targets_.emplace_back(earliest_gap(q, ready_on(segment.first, q), segment.work), q);
+    }
+    const std::size_t kept = std::min(kTargets, targets_.size());
+    std::partial_sort(targets_.begin(), targets_.begin() + static_cast<std::ptrdiff_t>(kept), targets_.end());
+    for (std::size_t t = 0; t < kept; ++t) {
+      if (try_on(segment, targets_[t].second)) return true;
+    }
+    return false;
+  }
+
+  bool is_movable(const Segment& segment) const {
+    return segment.first_watch < chain_.size() &&
+           std::all_of(segment.units.begin(), segment.units.end(), [&](UnitId u) { return graph_.unit_fixed(u) == kNoDevice; });
+  }
+
+  bool try_on(const Segment& segment, DeviceId q) {
+    if (!is_movable(segment)) return false;
+    Proposal proposal;
+    proposal.first_watch = segment.first_watch;
+    for (const UnitId unit : segment.units) {
+      if (device_[graph_.unit_nodes(unit).front()] != q) proposal.changes.push_back({unit, q, -1, 0});
+    }
+    return !proposal.changes.empty() && probe(std::move(proposal));
+  }
+
+  /// Link i + 1 goes before the node that kept its device busy.
+  bool try_order(std::size_t i) {
+    const NodeId v = chain_[i + 1].node, blocker = chain_[i + 1].cause;
+    // Only a node that was there when the blocker started can go before it.
+    NodeId before = blocker;
+    for (int back = 0; back < 6 && before >= 0; ++back, before = before_[before]) {
+      if (run_.ready()[v] > run_.schedule().start[before]) break;
+      if (duration(before) == 0) continue;
+      Proposal proposal;
+      proposal.first_watch = i + 1;
+      proposal.changes.push_back({graph_.unit(v), kNoDevice, v, priority_[before] + kGap / 2 + static_cast<std::int64_t>(batch_.size() % 1024)});
+      if (probe(std::move(proposal))) return true;
+    }
+    return false;
+  }
+
+  void swap_in(std::vector<Change>& changes, std::vector<DeviceId>& device, std::vector<std::int64_t>& priority) const {
+    for (Change& change : changes) {
+      if (change.device == kNoDevice) {
+        std::swap(priority[change.node], change.priority);
+        continue;
+      }
+      DeviceId before = change.device;
+      for (const NodeId v : graph_.unit_nodes(change.unit)) before = std::exchange(device[v], change.device);
+      change.device = before;
+    }
+  }
+
+  /// From when on the changes matter. Nodes that take no time and have no inputs (weights) only matter through others.
+  Nanoseconds matters_from(const std::vector<Change>& changes) const {
+    Nanoseconds from = kNever;
+    for (const Change& change : changes) {
+      if (change.device == kNoDevice) {
+        from = std::min(from, run_.ready()[change.node]);
+        continue;
+      }
+      for (const NodeId v : graph_.unit_nodes(change.unit)) {
+        if (graph_.in_degree(v) == 0 && duration(v) == 0) continue;
+        from = std::min(from, first_effect(v));
+      }
+    }
+    return from == kNever ? 0 : from;
+  }
+
+  /// Under ports the sender's port is used otherwise as soon as the first input is sent.
+  Nanoseconds first_effect(NodeId v) const {
+    if (run_.delivered().empty()) return run_.enter_time(v);
+    Nanoseconds first = kNever;
+    for (EdgeId i = graph_.in_begin(v); i < graph_.in_end(v); ++i) {
+      const NodeId u = graph_.source(i);
+      if (duration(u) > 0 || graph_.in_degree(u) > 0) first = std::min(first, run_.schedule().finish[u]);
+    }
+    return first == kNever ? 0 : first;
+  }
+
+  bool probe(Proposal proposal) {
+    const Nanoseconds from = matters_from(proposal.changes);
+    watches_.clear();
+    for (std::size_t j = proposal.first_watch; j < chain_.size() && watches_.size() < kWatchedLinks; ++j) {
+      const NodeId v = chain_[j].node;
+      const bool spaced = watches_.empty() || duration(v) > 0 || j + 1 == chain_.size();
+      if (spaced && run_.schedule().start[v] > from) watches_.push_back({v, run_.schedule().start[v]});
+      gain_end_ = j;
+    }
+    if (watches_.empty()) return false;
+    swap_in(proposal.changes, device_, priority_);
+    const bool gains = run_.all_earlier(device_, priority_, from, watches_);
+    swap_in(proposal.changes, device_, priority_);
+    if (gains) batch_.push_back(std::move(proposal));
+    return gains;
+  }
+
+  /// Applies all that was collected, or the half, the quarter, ... that helps.
+  bool apply_batch() {
+    for (std::size_t count = batch_.size(); count > 0; count /= 2) {
+      // Take them spread over the whole chain, not only its beginning.
+      std::vector<std::size_t> chosen;
+      for (std::size_t i = 0; i < count; ++i) chosen.push_back(i * batch_.size() / count);
+      if (apply_chosen(chosen)) return true;
+      if (is_done()) return false;
+    }
+    return false;
+  }
+
+  bool apply_chosen(const std::vector<std::size_t>& chosen) {
+    for (const std::size_t i : chosen) swap_in(batch_[i].changes, device_, priority_);
+    Score score;
+    const bool better = judge_.score_within(device_, ordered_ ? std::span<const std::int64_t>(priority_) : std::span<const std::int64_t>(), best_.score, score) &&
+                        score < best_.score;
+    spend_run();
+    if (better) {
+      best_.device = device_;
+      best_.priority = priority_;
+      best_.score = score;
+      return true;
+    }
+    for (auto i = chosen.rbegin(); i != chosen.rend(); ++i) swap_in(batch_[*i].changes, device_, priority_);
+    return false;
+  }
+
+  Judge& judge_;
+  const CostModel& costs_;
+  const Graph& graph_;
+  const DescentOptions& options_;
+  PartialRun run_;
+  bool ordered_;
+  Candidate best_;
+  std::int64_t spent_ = 0;
+
+  // Of the base run.
+  std::vector<ChainLink> chain_;
+  std::vector<NodeId> before_;
+  std::vector<std::vector<NodeId>> on_device_;  ///< nodes with a duration, by start
+
+  // The base with the changes under trial.
+  std::vector<DeviceId> device_;
+  std::vector<std::int64_t> priority_;
+  std::vector<Proposal> batch_;
+  std::vector<Watch> watches_;
+  std::vector<std::pair<Nanoseconds, DeviceId>> targets_;
+  std::size_t gain_end_ = 0;
+};
+
+}  // namespace
+
+Candidate descend_chain(Judge& judge, Candidate start, const DescentOptions& options) {
+  return ChainDescent(judge, std::move(start), options).run();
+}
+
+}  // namespace pardnn
