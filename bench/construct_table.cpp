@@ -161,21 +161,20 @@ std::vector<ListOptions> variants(const Machine& machine, bool memory) {
       }
     }
   }
-  for (const bool lazy : {false, true}) {
-    for (const Millionths weight : {kOne / 2, kOne, 2 * kOne}) {
-      for (const DeviceTies ties : {DeviceTies::lower_index, DeviceTies::latest_input}) {
-        for (const DecideFirst first : {DecideFirst::lower_file_id, DecideFirst::greater_bottom_level}) {
-          for (const Dispatch dispatch : {Dispatch::fifo, Dispatch::bottom_level}) {
-            for (const Millionths ahead : {Millionths{0}, kOne / 2, kOne}) {
-              ListOptions options = base;
-              options.lazy_sources = lazy;
-              options.comm_weight = weight;
-              options.device_ties = ties;
-              options.decide_first = first;
-              options.dispatch = dispatch;
-              options.lookahead = ahead;
-              add(options);
-            }
+  for (const Millionths weight : {kOne / 4, kOne / 2, 3 * kOne / 4, kOne, 3 * kOne / 2}) {
+    for (const Dispatch dispatch : {Dispatch::fifo, Dispatch::bottom_level}) {
+      for (const Millionths ahead : {Millionths{0}, kOne / 2, kOne}) {
+        for (const Millionths beside : {Millionths{0}, kOne / 2, kOne}) {
+          for (const QueueEstimate estimate : {QueueEstimate::work, QueueEstimate::plan}) {
+            ListOptions options = base;
+            options.lazy_sources = true;
+            options.comm_weight = weight;
+            options.decide_first = DecideFirst::greater_bottom_level;
+            options.dispatch = dispatch;
+            options.lookahead = ahead;
+            options.co_inputs = beside;
+            options.queue_estimate = estimate;
+            add(options);
           }
         }
       }

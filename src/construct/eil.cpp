@@ -13,6 +13,8 @@ namespace pardnn {
 namespace {
 
 constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
+/// Look-ahead to other inputs of consumers skips nodes with more edges than this, so that it stays linear.
+constexpr EdgeId kMaxFan = 16;
 
 /// A placed node that waits to start. `key` orders those whose inputs are there under dispatch by bottom level.
 struct Queued {
@@ -38,6 +40,8 @@ struct RunningDevice {
   Nanoseconds next = kNever;    ///< end of the running node, or when an idle device can start one
   Nanoseconds until = 0;        ///< end of the last node that started
   Nanoseconds queued_work = 0;  ///< durations of all that wait
+  Nanoseconds planned_end = 0;  ///< end of all decided so far, in order of decision
+  Nanoseconds latest_ready = 0; ///< greatest ready time of a node decided so far
   Nanoseconds port_free = 0;
 };
 
@@ -165,7 +169,10 @@ class Eil {
     // The emulated run looks at v only now, even if its inputs could have been there before (lazy inputs).
     const Nanoseconds ready = state_.inputs_ready(v, d);
     device.queue.push({ready, dispatch_key(v), v});
-    device.queued_work += state_.costs().duration(v, d);
+    const Nanoseconds duration = state_.costs().duration(v, d);
+    device.queued_work += duration;
+    device.planned_end = std::max(device.planned_end, ready) + duration;
+    device.latest_ready = std::max(device.latest_ready, ready);
     update_next(d);
   }
 
@@ -181,16 +188,18 @@ class Eil {
   DeviceId best_device(NodeId v, Nanoseconds now) {
     DeviceId last = state_.weighted_inputs(v, inputs_);
     if (options_.ports) add_port_waits(v);
+    const bool ahead = options_.lookahead > 0 || options_.co_inputs > 0;
+    if (ahead) std::fill(ahead_.begin(), ahead_.end(), 0);
     if (options_.lookahead > 0) look_ahead(v);
+    if (options_.co_inputs > 0) look_beside(v);
     if (ledger_) ledger_->assess(v, state_.unit_devices(), state_.finishes(), over_);
     if (options_.device_ties == DeviceTies::lower_index) last = kNoDevice;
     DeviceId best = kNoDevice;
     Nanoseconds best_score = 0;
     for (const DeviceId d : state_.devices()) {
       const RunningDevice& device = devices_[d];
-      const Nanoseconds free = std::max(now, device.until) + device.queued_work;
-      Nanoseconds score = std::max(free, inputs_[d]) + state_.costs().duration(v, d);
-      if (options_.lookahead > 0) score += ahead_[d];
+      Nanoseconds score = std::max(free_for(device, inputs_[d], now), inputs_[d]) + state_.costs().duration(v, d);
+      if (ahead) score += ahead_[d];
       if (best != kNoDevice) {
         if (ledger_ && over_[d] != over_[best]) {
           if (over_[d] > over_[best]) continue;
@@ -204,10 +213,35 @@ class Eil {
     return best;
   }
 
+  /// When `device` will be done with what comes before a node that is ready at `ready`.
+  Nanoseconds free_for(const RunningDevice& device, Nanoseconds ready, Nanoseconds now) const {
+    const Nanoseconds work = std::max(now, device.until) + device.queued_work;
+    // Nodes that get their inputs later than this one run after it: `plan` would count them in.
+    return options_.queue_estimate == QueueEstimate::plan && ready >= device.latest_ready ? std::max(work, device.planned_end) : work;
+  }
+
+  /// ahead_[d] is at least what a consumer waits for if its other input, placed on q, is not on d: the cheaper of the two ways to join them.
+  void look_beside(NodeId v) {
+    const Graph& graph = state_.graph();
+    if (graph.out_degree(v) > kMaxFan) return;
+    for (EdgeId e = graph.out_begin(v); e < graph.out_end(v); ++e) {
+      const NodeId w = graph.target(e);
+      if (graph.in_degree(w) > kMaxFan) continue;
+      for (EdgeId i = graph.in_begin(w); i < graph.in_end(w); ++i) {
+        const DeviceId q = state_.device(graph.source(i));
+        if (graph.source(i) == v || q == kNoDevice) continue;
+        const Nanoseconds joined = ceil_mul_div(std::min(state_.costs().mean_cost(e), state_.costs().mean_cost(graph.in_edge(i))),
+                                                options_.co_inputs, kOne);
+        for (const DeviceId d : state_.devices()) {
+          if (d != q) ahead_[d] = std::max(ahead_[d], joined);
+        }
+      }
+    }
+  }
+
   /// ahead_[d] = the costliest transfer from v on d to a consumer that has its device, times lookahead.
   void look_ahead(NodeId v) {
     const Graph& graph = state_.graph();
-    std::fill(ahead_.begin(), ahead_.end(), 0);
     if (graph.units_are_nodes() && options_.given.empty() && !graph.has_fixed()) return;
     for (EdgeId e = graph.out_begin(v); e < graph.out_end(v); ++e) {
       const DeviceId q = state_.device(graph.target(e));

@@ -28,6 +28,12 @@ enum class DecideFirst : std::uint8_t { lower_file_id, greater_bottom_level };
 /// EIL: how the devices of its run pick from their ready nodes.
 enum class Dispatch : std::uint8_t { fifo, bottom_level };
 
+/// EIL: when a device is expected to be free for one more node.
+enum class QueueEstimate : std::uint8_t {
+  work,  ///< when the work queued there is done, if it never waits for inputs
+  plan   ///< when the nodes queued there are done, in order of decision and each no earlier than its inputs
+};
+
 /// Plain data. Spans must outlive the call.
 struct ListOptions {
   ListMethod method = ListMethod::eil;
@@ -39,8 +45,11 @@ struct ListOptions {
   Millionths comm_weight = kOne;
   /// EIL: factor, millionths, on the costliest transfer from the node to a consumer whose unit has its device already.
   Millionths lookahead = 0;
+  /// EIL: factor, millionths, on the cheaper of the two transfers that a consumer needs if its other placed input stays on another device.
+  Millionths co_inputs = 0;
+  QueueEstimate queue_estimate = QueueEstimate::work;
   DeviceTies device_ties = DeviceTies::lower_index;
-  DecideFirst decide_first = DecideFirst::lower_file_id;
+  DecideFirst decide_first = DecideFirst::greater_bottom_level;
   Dispatch dispatch = Dispatch::fifo;
   /// ETF: a device waits for the favourite child of its last node for as long as that child would wait for its input elsewhere (SCT).
   bool favourite_children = false;

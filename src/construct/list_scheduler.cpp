@@ -23,6 +23,8 @@ std::string variant_name(const ListOptions& options) {
   if (options.lazy_sources) name += "-lazy";
   if (options.comm_weight != kOne) name.append("-c").append(millionths_text(options.comm_weight));
   if (options.lookahead != 0) name.append("-a").append(millionths_text(options.lookahead));
+  if (options.co_inputs != 0) name.append("-i").append(millionths_text(options.co_inputs));
+  if (options.queue_estimate == QueueEstimate::plan) name += "-plan";
   if (options.device_ties == DeviceTies::latest_input) name += "-near";
   if (options.decide_first == DecideFirst::greater_bottom_level) name += "-bl";
   if (options.dispatch == Dispatch::bottom_level) name += "-dbl";

@@ -41,6 +41,7 @@ TEST(Eil, DeviceTies) {
 TEST(Eil, WhoDecidesFirst) {
   const GraphBuilder graph = GraphBuilder().node("A", 1).node("B", 1).node("C", 9).edge("A", "B", 1).edge("A", "C", 1);
   ListOptions options;
+  options.decide_first = DecideFirst::lower_file_id;
   // B on 0 until 2; C: 0 from 2 to 11, 1 from 2 to 11: a tie, so 0.
   EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).starts("C"), 2);
   options.decide_first = DecideFirst::greater_bottom_level;
@@ -61,23 +62,41 @@ TEST(Eil, LooksAheadToConsumersThatHaveTheirDevice) {
   EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("B"), 1);
 }
 
-// A sends 10 bytes to each of two children on another device. The second transfer waits for the first, so the second child stays.
+// A on device 0 ends at 1. B (30) stays. C (12) goes to 1: its input is there at 11, it ends at 23. The input of D (10) could be on 2 at 11 as well:
+// 21. With ports it leaves A's port only at 11 and is there at 21: D would end at 31, as late as on 0 behind a B of 20.
 TEST(Eil, ExpectsTransfersToWaitForThePort) {
   const GraphBuilder graph = GraphBuilder()
-                                 .node("A", 1).node("B", 30).node("C", 12).node("D", 12)
+                                 .node("A", 1).node("B", 20).node("C", 12).node("D", 10)
                                  .edge("A", "B", 10).edge("A", "C", 10).edge("A", "D", 10);
   ListOptions options;
-  // B on 0 until 31. C: 43 on 0, 11 + 12 = 23 on 1. D: 43 on 0, 35 on 1, 23 on 2.
   EXPECT_EQ(HandPlan(graph, test::byte_per_ns(3), options).on("D"), 2);
   options.ports = true;
-  // The port is busy until 11: D's input is on 2 at 21, and it ends at 33; on 1 it is there at 21, too, but C runs until 23, so 35.
-  const HandPlan plan(graph, test::byte_per_ns(3), options);
-  EXPECT_EQ(plan.on("D"), 2);
-  // With B at 20, device 0 would end D at 21 + 12 = 33 as well: the lower index.
-  const GraphBuilder shorter = GraphBuilder()
-                                   .node("A", 1).node("B", 20).node("C", 12).node("D", 12)
-                                   .edge("A", "B", 10).edge("A", "C", 10).edge("A", "D", 10);
-  EXPECT_EQ(HandPlan(shorter, test::byte_per_ns(3), options).on("D"), 0);
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(3), options).on("D"), 0);
+}
+
+// A ends at 1 on device 0, which P keeps busy until 41. B (12, pinned to 1) gets its input there at 26 and is done at 38. C (12) could start on 1 or 2 at
+// 26: by the work queued on 1, it is done with B at 1 + 12 = 13, so they look the same; by the plan, 2 is better.
+TEST(Eil, ThePlanOfAQueueCountsItsWaiting) {
+  const GraphBuilder graph = GraphBuilder()
+                                 .node("A", 1).node("P", 40).node("B", 12).node("C", 12).pin("P", 0).pin("A", 0).pin("B", 1)
+                                 .edge("A", "B", 25).edge("A", "C", 25);
+  ListOptions options;
+  options.decide_first = DecideFirst::lower_file_id;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(3), options).on("C"), 1);
+  options.queue_estimate = QueueEstimate::plan;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(3), options).on("C"), 2);
+}
+
+// C needs B's output and that of X, which runs on device 1 at that time. B alone would tie at 4 and take the lower index; to have both inputs on one device, it goes to 1.
+TEST(Eil, LooksBesideAtOtherInputsOfItsConsumers) {
+  const GraphBuilder graph = GraphBuilder()
+                                 .node("X", 1).node("A", 1).node("B", 2).node("C", 1).pin("X", 1).pin("A", 2)
+                                 .edge("A", "B", 1).edge("B", "C", 5).edge("X", "C", 5);
+  ListOptions options;
+  options.devices = {0, 1};
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(3), options).on("B"), 0);
+  options.co_inputs = kOne;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(3), options).on("B"), 1);
 }
 
 /// Random graph and machine of any kind.
@@ -108,6 +127,8 @@ TEST(Eil, ThePlanIsTheEmulatedFifoRun) {
       ListOptions options;
       options.lazy_sources = lazy;
       options.decide_first = seed % 3 == 0 ? DecideFirst::greater_bottom_level : DecideFirst::lower_file_id;
+      options.queue_estimate = seed % 2 == 0 ? QueueEstimate::plan : QueueEstimate::work;
+      options.co_inputs = seed % 7 == 0 ? kOne : 0;
       options.comm_weight = seed % 5 == 0 ? 1'500'000 : kOne;
       const Constructed plan = eil(drawn.costs, options);
       Emulator emulator(drawn.costs);
