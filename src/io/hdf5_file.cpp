@@ -110,11 +110,14 @@ std::string open_fault(const std::string& cause) {
 }
 
 Handle open_to_read(const std::string& file) {
-  hid_t id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, read_access(true).get());
+  // Held by name: closing it would wipe the error that is asked for next.
+  const Handle access = read_access(true);
+  hid_t id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.get());
   if (id >= 0) return {id, H5Fclose, "H5Fopen"};
   const std::string cause = innermost_error();
   if (no_locks_here(cause)) {
-    id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, read_access(false).get());
+    const Handle without_locks = read_access(false);
+    id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, without_locks.get());
     if (id >= 0) return {id, H5Fclose, "H5Fopen"};
   }
   refuse_file(file, open_fault(cause));
