@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
@@ -130,5 +131,8 @@ int parse_and_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   pardnn::cli::watch_signals();
-  return pardnn::cli::guarded([&] { return pardnn::cli::parse_and_run(argc, argv); });
+  const int code = pardnn::cli::guarded([&] { return pardnn::cli::parse_and_run(argc, argv); });
+  std::fflush(nullptr);
+  // HDF5 tries again at exit to write what a full disk refused, and crashes (1.10): everything is closed by now, so leave at once.
+  std::_Exit(code);
 }
