@@ -43,4 +43,12 @@ foreach(package IN ITEMS TBB HDF5 fmt nlohmann_json CLI11)
     message(FATAL_ERROR "without ${package}: exit ${status}\n${text}")
   endif()
 endforeach()
+
+# An optional one that is missing shows in --version, whose text is made here.
+configure(status text -DMETIS_INCLUDE_DIR= -DMETIS_LIBRARY=)
+file(GLOB_RECURSE version ${SCRATCH}/build/version.cpp)
+file(READ "${version}" text)
+if(NOT text MATCHES "METIS +no")
+  message(FATAL_ERROR "--version does not tell that METIS is missing:\n${text}")
+endif()
 file(REMOVE_RECURSE ${SCRATCH})
