@@ -7,6 +7,7 @@
 
 #include "judge/judge.hpp"
 #include "pardnn/partition.hpp"
+#include "search/anneal.hpp"
 #include "support/brute_force.hpp"
 #include "support/oracle.hpp"
 #include "support/tight_case.hpp"
@@ -120,6 +121,66 @@ TEST(BruteForce, FastUnderPriority) {
   const Tally tally = run_cases(300, 600, 9, Policy::priority, Preset::fast);
   std::cout << "fast, priority: " << tally << '\n';
   expect_none_missed(tally, 100);
+}
+
+/// Nine free units on three devices, so that nothing ties the search down but memory.
+test::TightCase free_units_case(std::uint64_t seed) {
+  test::TightCase tight(2 * seed + 1, 1);
+  test::RandomGraphOptions options = test::RandomGraphOptions::plain(9, seed % 3 == 0 ? 4 : 0);
+  options.residual = 30;
+  tight.data = test::random_graph_data(seed, options);
+  Bytes all = 10;
+  for (const Bytes mem : tight.data.mem) all += mem;
+  test::TestRandom random(seed);
+  const auto kind = static_cast<test::MachineKind>(seed % test::kMachineKinds);
+  const auto share = static_cast<Bytes>(25 + seed * 7 % 40);
+  tight.machine = test::random_machine(random, kind, 3, all * share / 100, seed % 2 == 1 ? Links::free : Links::ports);
+  tight.policy = Policy::fifo;
+  tight.device = test::random_placement(random, tight.data, test::PlacementKind::respects_units, 3);
+  return tight;
+}
+
+/// Annealing alone, from one random placement.
+Tally anneal_cases(std::int64_t start_millionths) {
+  Tally tally;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const test::TightCase tight = free_units_case(seed);
+    const Graph graph(tight.data);
+    const Nanoseconds best = best_makespan(graph, tight);
+    ++tally.cases;
+    if (best == kNone) continue;
+    ++tally.solvable;
+    const CostModel costs(graph, tight.machine);
+    Judge judge(costs, tight.policy);
+    Candidate start;
+    start.device = graph.to_internal(std::span<const DeviceId>(tight.device));
+    start.score = judge.score(start.device);
+    AnnealOptions options;
+    options.runs = 10'000;
+    options.start_millionths = start_millionths;
+    const Candidate result = anneal(judge, start, options);
+    EXPECT_FALSE(start.score < result.score);
+    EXPECT_EQ(judge.score(result.device), result.score);
+    if (!result.score.feasible()) {
+      ++tally.missed;
+      continue;
+    }
+    EXPECT_GE(result.score.makespan, best);
+    tally.best += result.score.makespan == best ? 1 : 0;
+    tally.ratio += best == 0 ? 1 : static_cast<double>(result.score.makespan) / static_cast<double>(best);
+  }
+  return tally;
+}
+
+// The pipeline tries everything on graphs as small as these; this shows what the search would find without that. Hot
+// enough, annealing crosses the overflows that lie between the feasible placements.
+TEST(BruteForce, AnnealingAlone) {
+  std::cout << "annealing alone, start at 2 % of the makespan: " << anneal_cases(20'000) << '\n';
+  const Tally hot = anneal_cases(500'000);
+  std::cout << "annealing alone, start at 50 %: " << hot << '\n';
+  EXPECT_GT(hot.solvable, 50);
+  EXPECT_LE(hot.missed, hot.solvable / 10);
+  EXPECT_LE(hot.mean_ratio(), 1.05);
 }
 
 }  // namespace
