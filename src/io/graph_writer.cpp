@@ -303,12 +303,14 @@ GraphFileWriter::~GraphFileWriter() = default;
 
 void GraphFileWriter::append_nodes(const NodeBlock& block) try {
   implementation_->append(block);
+  implementation_->file.check();
 } catch (const h5::Failure& failure) {
   h5::throw_system_error(implementation_->shown, failure);
 }
 
 void GraphFileWriter::append_edges(const EdgeBlock& block) try {
   implementation_->append(block);
+  implementation_->file.check();
 } catch (const h5::Failure& failure) {
   h5::throw_system_error(implementation_->shown, failure);
 }

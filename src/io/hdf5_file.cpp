@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <string_view>
+#include <system_error>
 
 #include "io/available_memory.hpp"
 #include "io/superblock.hpp"
@@ -49,7 +50,7 @@ int errno_in(std::string_view text) {
 
 void fail(const char* call) {
   const std::string cause = innermost_error();
-  throw Failure(cause.empty() ? fmt::format("{} failed", call) : fmt::format("{} failed: {}", call, printable(cause, 200)));
+  throw Failure(cause.empty() ? fmt::format("{} failed", call) : fmt::format("{} failed: {}", call, printable(cause, 200)), errno_in(cause));
 }
 
 Session::Session() {
@@ -491,16 +492,6 @@ std::vector<std::string> InputDataset::read_strings(std::size_t limit) const {
 
 namespace {
 
-Handle create_file(const std::string& path) {
-  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "H5Pcreate");
-  checked(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "H5Pset_fclose_degree");
-#ifdef PARDNN_HDF5_LOCKING_PROPERTY
-  // The file is ours alone (a fresh temporary): it needs no lock, and some file systems have none.
-  checked(H5Pset_file_locking(access.get(), false, true), "H5Pset_file_locking");
-#endif
-  return {H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose, "H5Fcreate"};
-}
-
 /// Fixed length, UTF-8, null-padded: read alike from C, Python and Fortran.
 Handle text_type(std::size_t size) {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "H5Tcopy");
@@ -519,12 +510,30 @@ void put_attribute(hid_t file, const std::string& name, hid_t stored, hid_t memo
 }  // namespace
 
 void throw_system_error(const std::string& file, const Failure& failure) {
-  const int code = errno_in(failure.what());
   throw SystemError(fmt::format("{}: cannot be written: {}", printable(file, 300),
-                                code != 0 ? std::strerror(code) : failure.what()));
+                                failure.code() != 0 ? std::generic_category().message(failure.code()) : failure.what()));
 }
 
-OutputFile::OutputFile(const std::string& path) : file_(create_file(path)) {}
+OutputFile::OutputFile(const std::string& path) : driver_(register_sink(), H5FDunregister, "H5FDregister") {
+  try {
+    create(path);
+  } catch (const Failure&) {
+    check();  // the errno says more
+    throw;
+  }
+}
+
+void OutputFile::create(const std::string& path) {
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "H5Pcreate");
+  checked(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "H5Pset_fclose_degree");
+  checked(use_sink(access.get(), driver_.get(), status_), "H5Pset_driver");
+  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get());
+  file_ = Handle(id, H5Fclose, "H5Fcreate");
+}
+
+void OutputFile::check() const {
+  if (status_.error != 0) throw Failure("write failed", status_.error);
+}
 
 void OutputFile::make_group(const std::string& path) {
   Handle(H5Gcreate2(id(), path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose, "H5Gcreate2").close("H5Gclose");
@@ -569,8 +578,8 @@ void OutputFile::write_array(const std::string& path, std::span<const std::int64
 }
 
 void OutputFile::close() {
-  checked(H5Fflush(id(), H5F_SCOPE_GLOBAL), "H5Fflush");
   file_.close("H5Fclose");
+  check();
 }
 
 Handle make_dataset(hid_t file, const std::string& path, hid_t type, std::int64_t length, std::int64_t chunk) {

@@ -15,12 +15,18 @@
 #include <utility>
 #include <vector>
 
+#include "io/hdf5_sink.hpp"
+
 namespace pardnn::h5 {
 
-/// A call of HDF5 failed: what it says about the cause, in one line.
+/// A call of HDF5 failed: what it says about the cause, in one line, and the errno behind it (0: none known).
 class Failure : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Failure(const std::string& what, int code = 0) : std::runtime_error(what), code_(code) {}
+  int code() const { return code_; }
+
+ private:
+  int code_;
 };
 
 /// A dataset or attribute is not what it must be. `object` is its path.
@@ -160,11 +166,13 @@ class InputDataset {
 
 // ---------------------------------------------------------------------------------------------------- writing
 
-/// An HDF5 file being written. Throws Failure; `system_error` turns that into a SystemError with the file's name.
+/// An HDF5 file being written. Throws Failure; throw_system_error turns that into a SystemError with the file's name.
 class OutputFile {
  public:
   /// Empties `path`, which exists or not.
   explicit OutputFile(const std::string& path);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
   hid_t id() const { return file_.get(); }
   void make_group(const std::string& path);
   void set_attribute(const std::string& name, std::int64_t value);
@@ -174,11 +182,17 @@ class OutputFile {
   void write_strings(const std::string& path, const std::vector<std::string>& texts);
   /// Contiguous, in the given type (H5T_STD_I32LE ...).
   void write_array(const std::string& path, std::span<const std::int64_t> values, hid_t type);
+  /// Throws if a write has failed so far: the disk is full, say. What is written after that is lost.
+  void check() const;
+  /// Closes and checks.
   void close();
 
  private:
+  void create(const std::string& path);
+
   Session session_;
-  Handle file_;
+  SinkStatus status_;
+  Handle driver_, file_;
 };
 
 /// "FILE: cannot be written: No space left on device".
