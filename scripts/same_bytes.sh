@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The same placement, byte for byte, from GCC -O3, Clang -O3 and GCC -O0, on 1, 2, 3 and 8 threads, for every graph in tests/data.
+# The same placement, byte for byte, from the usual compiler (GCC) with -O3, from Clang -O3 and from the usual one with -O0, on 1, 2, 3
+# and 8 threads, for every graph in tests/data. Uses and makes the folders build, build-clang and build-o0.
 # usage: scripts/same_bytes.sh [PRESET...]   (default: fast default)
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
@@ -15,12 +16,12 @@ build_program() {
   local folder=$1
   shift
   say "building $folder"
-  configure "$folder" -DPARDNN_TESTS=OFF "$@" >/dev/null
-  build "$folder" | tail -n 1
+  configure "$folder" "$@" >/dev/null
+  build "$folder" pardnn_cli | tail -n 1
 }
-build_program build-gcc -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++
+build_program build -DCMAKE_BUILD_TYPE=Release
 build_program build-clang -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
-build_program build-o0 -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++
+build_program build-o0 -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -41,17 +42,17 @@ place() {
 agree() {
   local ending
   for ending in tsv h5; do
-    cmp "$scratch/reference.$ending" "$scratch/$1.$ending" >&2 || fail "$2 differs from GCC -O3 on one thread"
+    cmp "$scratch/reference.$ending" "$scratch/$1.$ending" >&2 || fail "$2 differs from build on one thread"
     compared=$((compared + 1))
   done
 }
 
-# builds_and_threads PRESET: what is held against GCC -O3 on one thread. Every pair for the preset that takes no time, some for the others.
+# builds_and_threads PRESET: what is held against build on one thread. Every pair for the preset that takes no time, some for the others.
 builds_and_threads() {
   if [[ $1 == fast ]]; then
-    printf '%s\n' build-gcc:{2,3,8} build-clang:{1,2,3,8} build-o0:{1,2,3,8}
+    printf '%s\n' build:{2,3,8} build-clang:{1,2,3,8} build-o0:{1,2,3,8}
   else
-    printf '%s\n' build-gcc:{2,3,8} build-clang:{1,3} build-o0:2
+    printf '%s\n' build:{2,3,8} build-clang:{1,3} build-o0:2
   fi
 }
 
@@ -60,7 +61,7 @@ for graph in tests/data/*.h5; do
   for preset in "${presets[@]}"; do
     for policy in fifo priority; do
       options=(--devices 4 --memory 32GiB --policy "$policy" --preset "$preset")
-      place reference "$(program_in build-gcc)" "$graph" 1 "${options[@]}"
+      place reference "$(program_in build)" "$graph" 1 "${options[@]}"
       for build in $(builds_and_threads "$preset"); do
         folder=${build%:*} threads=${build#*:}
         place other "$(program_in "$folder")" "$graph" "$threads" "${options[@]}"
