@@ -70,8 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                       PipelineCase{"pt-word-rnn-8x2048", Preset::fast, Policy::priority, Links::free, 4},
                       PipelineCase{"pt-wrn-100-k14", Preset::fast, Policy::fifo, Links::ports, 2},
                       PipelineCase{"pt-dlrm-26", Preset::standard, Policy::fifo, Links::free, 4},
-                      PipelineCase{"pt-inception-v3", Preset::standard, Policy::priority, Links::free, 4},
-                      PipelineCase{"pt-unet-512", Preset::standard, Policy::fifo, Links::ports, 8}),
+                      PipelineCase{"pt-inception-v3", Preset::standard, Policy::priority, Links::ports, 4}),
     [](const ::testing::TestParamInfo<PipelineCase>& tested) {
       std::string name = std::string(tested.param.graph) + (tested.param.preset == Preset::fast ? "_fast" : "_standard");
       for (char& c : name) {
