@@ -15,8 +15,10 @@ constexpr std::uint64_t kStage = 0x6465736365; // "desce"
 /// Room between neighbouring priorities of a fresh order.
 constexpr std::int64_t kGap = std::int64_t{1} << 31;
 /// How many links after a change must start earlier before it counts as a gain.
-constexpr std::size_t kWatchedLinks = 6;
+constexpr std::size_t kWatchedLinks = 16;
 constexpr std::size_t kTargets = 3;
+/// Passes in a row without a shorter makespan after which the descent ends.
+constexpr int kIdlePasses = 10;
 
 /// One change of the base: a unit's device, or a node's priority.
 struct Change {
@@ -47,10 +49,12 @@ class ChainDescent {
       renumber(judge_.schedule().start_order);
     }
     int idle_passes = 0;
-    for (std::uint64_t pass = 0; idle_passes < 3 && !is_done(); ++pass) {
+    for (std::uint64_t pass = 0; idle_passes < kIdlePasses && !is_done(); ++pass) {
       look_at_run();
       collect(pass);
-      idle_passes = !batch_.empty() && apply_batch() ? 0 : idle_passes + 1;
+      const Score before = best_.score;
+      if (!batch_.empty()) apply_batch();
+      idle_passes = best_.score < before ? 0 : idle_passes + 1;
     }
     return std::move(best_);
   }
@@ -77,6 +81,7 @@ class ChainDescent {
     }
     spend_run();
     chain_ = critical_chain({costs_, best_.device, run_.schedule(), run_.ready(), run_.delivered()}, before_);
+    run_.latest_starts(best_.device, latest_);
     for (auto& nodes : on_device_) nodes.clear();
     for (const NodeId v : run_.schedule().start_order) {
       if (run_.schedule().finish[v] > run_.schedule().start[v]) on_device_[best_.device[v]].push_back(v);
@@ -280,6 +285,18 @@ class ChainDescent {
     return first == kNever ? 0 : first;
   }
 
+  /// What is moved may start when it likes, as long as everything else keeps its slack.
+  void allow_late(const std::vector<Change>& changes, bool allow) {
+    if (allow) {
+      kept_latest_.clear();
+      for (const Change& change : changes) {
+        for (const NodeId v : graph_.unit_nodes(change.unit)) kept_latest_.emplace_back(v, std::exchange(latest_[v], kNever));
+      }
+    } else {
+      for (auto kept = kept_latest_.rbegin(); kept != kept_latest_.rend(); ++kept) latest_[kept->first] = kept->second;
+    }
+  }
+
   bool probe(Proposal proposal) {
     const Nanoseconds from = matters_from(proposal.changes);
     watches_.clear();
@@ -291,8 +308,10 @@ class ChainDescent {
     }
     if (watches_.empty()) return false;
     swap_in(proposal.changes, device_, priority_);
-    const bool gains = run_.all_earlier(device_, priority_, from, watches_);
+    allow_late(proposal.changes, true);
+    const bool gains = run_.all_earlier(device_, priority_, from, watches_, latest_);
     swap_in(proposal.changes, device_, priority_);
+    allow_late(proposal.changes, false);
     if (gains) batch_.push_back(std::move(proposal));
     return gains;
   }
@@ -312,10 +331,10 @@ class ChainDescent {
   bool apply_chosen(const std::vector<std::size_t>& chosen) {
     for (const std::size_t i : chosen) swap_in(batch_[i].changes, device_, priority_);
     Score score;
-    const bool better = judge_.score_within(device_, ordered_ ? std::span<const std::int64_t>(priority_) : std::span<const std::int64_t>(), best_.score, score) &&
-                        score < best_.score;
+    // An equal makespan is welcome: one of several chains that cause it has become shorter.
+    const bool accepted = judge_.score_within(device_, ordered_ ? std::span<const std::int64_t>(priority_) : std::span<const std::int64_t>(), Score{best_.score.overflow, best_.score.makespan, kNever}, score);
     spend_run();
-    if (better) {
+    if (accepted) {
       best_.device = device_;
       best_.priority = priority_;
       best_.score = score;
@@ -337,6 +356,8 @@ class ChainDescent {
   // Of the base run.
   std::vector<ChainLink> chain_;
   std::vector<NodeId> before_;
+  std::vector<Nanoseconds> latest_;             ///< start of each node that keeps the makespan
+  std::vector<std::pair<NodeId, Nanoseconds>> kept_latest_;
   std::vector<std::vector<NodeId>> on_device_;  ///< nodes with a duration, by start
 
   // The base with the changes under trial.

@@ -49,6 +49,7 @@ struct PartialRun::ProbeNodes {
   std::span<const DeviceId> device;
   Nanoseconds since;  // time of the snapshot
   std::span<const Watch> watches;
+  std::span<const Nanoseconds> latest;
   std::size_t next = 0;
   bool gained = false;
 
@@ -85,7 +86,7 @@ struct PartialRun::ProbeNodes {
   }
   bool start(NodeId v, Nanoseconds now, Nanoseconds) {
     ++run.probed_starts_;
-    if (late) return false;
+    if (late || now > latest[v]) return false;
     if (run.watch_stamp_[v] != run.probe_) return true;
     run.watch_stamp_[v] = 0;  // started
     run.probe_start_[v] = now;
@@ -141,8 +142,25 @@ Nanoseconds PartialRun::enter_time(NodeId v) const {
   return last;
 }
 
+void PartialRun::latest_starts(std::span<const DeviceId> device, std::vector<Nanoseconds>& latest) const {
+  latest.resize(static_cast<std::size_t>(graph_->num_nodes()));
+  std::vector<Nanoseconds> device_needs(static_cast<std::size_t>(costs_->num_devices()), schedule_.makespan);
+  const std::vector<NodeId>& order = schedule_.start_order;
+  for (auto at = order.rbegin(); at != order.rend(); ++at) {
+    const NodeId v = *at;
+    Nanoseconds end = device_needs[device[v]];
+    for (EdgeId e = graph_->out_begin(v); e < graph_->out_end(v); ++e) {
+      const NodeId u = graph_->target(e);
+      const Nanoseconds way = delivered_.empty() ? costs_->cost(e, device[v], device[u]) : delivered_[e] - schedule_.finish[v];
+      end = std::min(end, latest[u] - way);
+    }
+    latest[v] = end - (schedule_.finish[v] - schedule_.start[v]);
+    device_needs[device[v]] = latest[v];
+  }
+}
+
 bool PartialRun::all_earlier(std::span<const DeviceId> device, std::span<const std::int64_t> priority, Nanoseconds from,
-                             std::span<const Watch> watches) {
+                             std::span<const Watch> watches, std::span<const Nanoseconds> latest) {
   if (watches.empty() || used_snapshots_ == 0) return false;
   const auto begin = snapshots_.begin(), end = begin + static_cast<std::ptrdiff_t>(used_snapshots_);
   auto after = std::upper_bound(begin, end, from, [](Nanoseconds time, const Snapshot& snapshot) { return time < snapshot.time; });
@@ -150,7 +168,7 @@ bool PartialRun::all_earlier(std::span<const DeviceId> device, std::span<const s
   ++probe_;
   for (const Watch& watch : watches) watch_stamp_[watch.node] = probe_;
   probe_devices_ = snapshot.devices;
-  ProbeNodes nodes{*this, device, snapshot.time, watches};
+  ProbeNodes nodes{*this, device, snapshot.time, watches, latest};
   const RunInputs inputs{device, policy_, priority};
   EventLoop<ProbeNodes> loop(*costs_, inputs, probe_devices_, nodes);
   loop.run();

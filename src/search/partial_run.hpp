@@ -32,12 +32,17 @@ class PartialRun {
   /// When v's last input was produced in the base run: nothing about v matters to the run before that. 0 for a source.
   Nanoseconds enter_time(NodeId v) const;
 
+  /// Latest start of each node that leaves the makespan of the base as it is, if devices keep their order and links their
+  /// times: 0 slack along the critical chain. O(V + E).
+  void latest_starts(std::span<const DeviceId> device, std::vector<Nanoseconds>& latest) const;
+
   /// Runs `device` and `priority` (the base with some changes that matter from time `from` on) and says whether each
   /// watched node starts earlier than in the base, in the order given. Stops at the first that does not, or after the last.
+  /// Also stops, with false, at a node that starts later than `latest` allows (V; kNever where it may).
   /// Nodes that the base had started before `from` count as they were. Exact if no change matters earlier than `from`.
   /// Cost: the nodes that start between the snapshot before `from` and the last watch.
   bool all_earlier(std::span<const DeviceId> device, std::span<const std::int64_t> priority, Nanoseconds from,
-                   std::span<const Watch> watches);
+                   std::span<const Watch> watches, std::span<const Nanoseconds> latest);
 
   /// Nodes started in probes so far: the unit in which their cost is counted.
   std::int64_t probed_starts() const { return probed_starts_; }

@@ -5,6 +5,7 @@
 
 #include "repair/overflow_repair.hpp"
 #include "search/anneal.hpp"
+#include "search/chain_descent.hpp"
 #include "search/exhaustive.hpp"
 #include "search/pool.hpp"
 #include "search/starts.hpp"
@@ -12,15 +13,20 @@
 namespace pardnn {
 namespace {
 
-/// Node and edge visits that a preset may spend on improving one placement.
+/// Work that a preset may spend on improving placements, in visits of a node or edge by a whole emulation (about 20 ns each).
 std::int64_t visit_budget(Preset preset) {
   switch (preset) {
     case Preset::fast: return 0;
-    case Preset::standard: return 12'000'000;
-    case Preset::strong: return 300'000'000;
+    case Preset::standard: return 60'000'000;
+    case Preset::strong: return 1'500'000'000;
   }
   return 0;
 }
+
+/// A visit of the chain descent (a started node, with its set-up) costs about three of a whole emulation.
+constexpr std::int64_t kDescentVisit = 3;
+/// Graphs up to this size are annealed, too: their emulation takes well below a millisecond.
+constexpr std::int64_t kAnnealedVisits = 20'000;
 
 std::int64_t visits_of_a_run(const Graph& graph) { return graph.num_nodes() + graph.num_edges() + 32; }
 
@@ -51,25 +57,49 @@ void repair_pool(Pool& pool, const SeedSearchOptions& options) {
   }
 }
 
+bool is_finished(const Pool& pool, const SeedSearchOptions& options) {
+  return (pool.best().score.feasible() && pool.best().score.makespan <= options.lower_bound) ||
+         (options.should_stop && options.should_stop());
+}
+
+void descend(Pool& pool, const Candidate& start, std::int64_t visits, const SeedSearchOptions& options) {
+  DescentOptions descent;
+  descent.visits = visits / kDescentVisit;
+  descent.seed = options.seed;
+  descent.good_enough = options.lower_bound;
+  descent.should_stop = options.should_stop;
+  Candidate better = descend_chain(pool.judge(), start, descent);
+  if (better.score < start.score) better.origin += ", chain descent";
+  pool.keep(std::move(better));
+}
+
+void anneal(Pool& pool, const Candidate& start, std::int64_t visits, std::uint64_t index, const SeedSearchOptions& options) {
+  AnnealOptions annealing;
+  annealing.runs = visits / visits_of_a_run(pool.judge().costs().graph());
+  annealing.seed = options.seed * 1000 + index;
+  annealing.good_enough = options.lower_bound;
+  annealing.should_stop = options.should_stop;
+  Candidate better = anneal(pool.judge(), start, annealing);
+  if (better.score < start.score) better.origin += ", annealed";
+  pool.keep(std::move(better));
+}
+
+/// Descents from all of the pool, then annealing (small graphs) and further descent from the best.
 void improve_pool(Pool& pool, const SeedSearchOptions& options, StageClock::Stage& stage) {
-  const std::int64_t runs = visit_budget(options.preset) / visits_of_a_run(pool.judge().costs().graph());
+  const std::int64_t budget = visit_budget(options.preset);
+  const bool small = visits_of_a_run(pool.judge().costs().graph()) <= kAnnealedVisits;
   const std::vector<Candidate> starts = pool.candidates();
-  const std::int64_t each = runs / static_cast<std::int64_t>(starts.size());
-  if (each < 50) return;
+  const std::int64_t each = budget / 2 / static_cast<std::int64_t>(starts.size());
   std::int64_t done = 0;
   for (const Candidate& start : starts) {
-    AnnealOptions anneal_options;
-    anneal_options.runs = each;
-    anneal_options.seed = options.seed * 1000 + static_cast<std::uint64_t>(done);
-    anneal_options.good_enough = options.lower_bound;
-    anneal_options.should_stop = options.should_stop;
-    Candidate better = anneal(pool.judge(), start, anneal_options);
-    if (better.score < start.score) better.origin += ", annealed";
-    pool.keep(std::move(better));
+    descend(pool, start, each, options);
     stage.reach(++done);
-    if (pool.best().score.feasible() && pool.best().score.makespan <= options.lower_bound) return;
-    if (options.should_stop && options.should_stop()) return;
+    if (is_finished(pool, options)) return;
   }
+  const Candidate best = pool.best();
+  if (small) anneal(pool, best, budget / 2, 1, options);
+  if (is_finished(pool, options)) return;
+  descend(pool, Candidate(pool.best()), budget / (small ? 4 : 2), options);
 }
 
 }  // namespace
