@@ -73,13 +73,27 @@ void descend(Pool& pool, const Candidate& start, std::int64_t visits, const Seed
   pool.keep(std::move(better));
 }
 
+/// Heat that lets a placement that does not fit leave its shape, in millionths of the makespan.
+constexpr std::int64_t kHot = 500'000;
+/// A candidate is worth so many runs for each unit, no more.
+constexpr std::int64_t kMostRunsPerUnit = 5'000;
+
 void anneal(Pool& pool, const Candidate& start, std::int64_t visits, std::uint64_t index, const SeedSearchOptions& options) {
+  const Graph& graph = pool.judge().costs().graph();
   AnnealOptions annealing;
-  annealing.runs = visits / visits_of_a_run(pool.judge().costs().graph());
+  annealing.runs = std::min(visits / visits_of_a_run(graph), kMostRunsPerUnit * graph.num_units());
   annealing.seed = options.seed * 1000 + index;
   annealing.good_enough = options.lower_bound;
   annealing.should_stop = options.should_stop;
-  Candidate better = anneal(pool.judge(), start, annealing);
+  Candidate better = start;
+  if (!start.score.feasible() && annealing.runs >= 100 * graph.num_units()) {
+    // Nothing fits yet: half of the runs hot enough to cross from one shape to another.
+    annealing.runs /= 2;
+    annealing.start_millionths = kHot;
+    better = pardnn::anneal(pool.judge(), std::move(better), annealing);
+    annealing.start_millionths = AnnealOptions{}.start_millionths;
+  }
+  better = pardnn::anneal(pool.judge(), std::move(better), annealing);
   if (better.score < start.score) better.origin += ", annealed";
   pool.keep(std::move(better));
 }
