@@ -27,7 +27,7 @@ std::span<const Baseline> all_baselines() {
       {"etf", "ETF: earliest task first (Hwang et al. 1989)", plain_etf},
       {"heft-lazy", "HEFT; weights and inputs follow their first consumer", lazy_heft},
       {"etf-lazy", "ETF; weights and inputs follow their first consumer", lazy_etf},
-      {"eil", "EIL: places each node inside the emulated fifo run, where it would finish first", plain_eil},
+      {"eil", "EIL: places each node inside the emulated fifo run, where it would finish first", best_eil},
       {"lc", "linear clustering with GLB (the paper's LC); levels computed again in a bounded number of rounds", linear_clustering},
       {"m-topo", "Baechi's m-TOPO: topological order into balanced memory shares (Jeon et al. 2020)", memory_topo},
       {"m-etf", "Baechi's m-ETF: ETF that passes over full devices, memory estimated with lifetimes", memory_etf},

@@ -29,7 +29,12 @@ Constructed plain_heft(const CostModel& costs) { return construct_list(costs, pl
 Constructed plain_etf(const CostModel& costs) { return construct_list(costs, plain(ListMethod::etf)); }
 Constructed lazy_heft(const CostModel& costs) { return construct_list(costs, lazy(ListMethod::heft)); }
 Constructed lazy_etf(const CostModel& costs) { return construct_list(costs, lazy(ListMethod::etf)); }
-Constructed plain_eil(const CostModel& costs) { return construct_list(costs, lazy(ListMethod::eil)); }
+
+Constructed best_eil(const CostModel& costs) {
+  ListOptions options = lazy(ListMethod::eil);
+  options.comm_weight = options.lookahead = kOne / 2;
+  return construct_list(costs, options);
+}
 
 Constructed memory_etf(const CostModel& costs) { return construct_list(costs, within_memory(costs.machine())); }
 

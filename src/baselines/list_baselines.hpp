@@ -11,8 +11,8 @@ Constructed plain_etf(const CostModel& costs);
 /// Sources of zero duration follow their first consumer.
 Constructed lazy_heft(const CostModel& costs);
 Constructed lazy_etf(const CostModel& costs);
-/// EIL with lazy sources, as it plans for fifo dispatch.
-Constructed plain_eil(const CostModel& costs);
+/// EIL with lazy sources, transfers and look-ahead at half weight: the single variant that did best on captured training graphs (bench/construct_table.cpp).
+Constructed best_eil(const CostModel& costs);
 
 /// m-ETF of Baechi (Jeon et al., SoCC 2020): ETF that passes over devices whose usable memory would overflow. Departure: memory
 /// is estimated with lifetimes (memory_ledger.hpp) instead of summed up, and if no device fits, the one with the least overflow is taken.

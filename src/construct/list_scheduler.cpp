@@ -26,7 +26,7 @@ std::string variant_name(const ListOptions& options) {
   if (options.co_inputs != 0) name.append("-i").append(millionths_text(options.co_inputs));
   if (options.queue_estimate == QueueEstimate::plan) name += "-plan";
   if (options.device_ties == DeviceTies::latest_input) name += "-near";
-  if (options.decide_first == DecideFirst::greater_bottom_level) name += "-bl";
+  if (options.decide_first == DecideFirst::lower_file_id) name += "-id";
   if (options.dispatch == Dispatch::bottom_level) name += "-dbl";
   if (options.favourite_children) name += "-fav";
   if (options.ports) name += "-ports";

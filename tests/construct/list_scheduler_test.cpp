@@ -145,13 +145,13 @@ TEST(ListScheduler, LazyNodesHaveNoWorkBeforeThem) {
 
 TEST(ListScheduler, NamesTellVariantsApart) {
   ListOptions options;
-  EXPECT_EQ(variant_name(options), "eil-bl");
+  EXPECT_EQ(variant_name(options), "eil");
   options.lazy_sources = true;
   options.comm_weight = 1'500'000;
   options.lookahead = kOne / 4;
   options.devices = {0, 1};
   options.budget = {1};
-  EXPECT_EQ(variant_name(options), "eil-lazy-c1.5-a0.25-bl-d2-mem");
+  EXPECT_EQ(variant_name(options), "eil-lazy-c1.5-a0.25-d2-mem");
 }
 
 // A chain longer than any call stack could follow, all of it lazy.
