@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "baselines/baselines.hpp"
+#include "construct/affinity.hpp"
 #include "construct/list_scheduler.hpp"
 #include "levels/weighted_levels.hpp"
 #include "parallel/random.hpp"
@@ -41,13 +42,15 @@ std::vector<DeviceId> first_devices(DeviceId k, DeviceId all) {
   return devices;
 }
 
-void add_step_one(Pool& pool, const StartContext& context) {
+void add_step_one(Pool& pool, const StartContext& context, bool initial_merge) {
   const CostModel& costs = pool.judge().costs();
   StepOneOptions options;
+  options.initial_merge = initial_merge;
   if (context.seed > 1) {
     options.jitter = 100'000;
     options.jitter_seed = context.seed;
   }
+  const std::string name = initial_merge ? "ParDNN" : "ParDNN without initial merge";
   // Every intermediate result is judged; a refinement that the emulated run does not confirm is dropped.
   bool refined = false;
   Score last;
@@ -55,7 +58,7 @@ void add_step_one(Pool& pool, const StartContext& context) {
     Candidate candidate;
     candidate.score = pool.judge().score(device);
     candidate.device.assign(device.begin(), device.end());
-    candidate.origin = refined ? "ParDNN, refined" : "ParDNN";
+    candidate.origin = refined ? name + ", refined" : name;
     const bool confirmed = !refined || candidate.score < last;
     if (confirmed) last = candidate.score;
     refined = true;
@@ -63,6 +66,32 @@ void add_step_one(Pool& pool, const StartContext& context) {
     return confirmed;
   };
   paper_step_one(costs, options);
+}
+
+/// Parameters with their users, spread in four ways; the rest along, or placed by EIL around them.
+void add_affinity(Pool& pool, const StartContext& context) {
+  const CostModel& costs = pool.judge().costs();
+  const Graph& graph = costs.graph();
+  const AffinityGroups groups = affinity_groups(costs);
+  for (const auto& [spread, name] : {std::pair{AffinitySpread::heaviest_first, "affinity groups, heaviest first"},
+                                     std::pair{AffinitySpread::cyclic, "affinity groups, cyclic"},
+                                     std::pair{AffinitySpread::blocks, "affinity groups, blocks"},
+                                     std::pair{AffinitySpread::blocks_memory, "affinity groups, blocks of memory"}}) {
+    Constructed constructed = affinity_start(costs, groups, spread);
+    if (spread == AffinitySpread::heaviest_first || spread == AffinitySpread::blocks_memory) {
+      std::vector<DeviceId> given(constructed.device.size(), kNoDevice);
+      for (NodeId v = 0; v < graph.num_nodes(); ++v) {
+        if (graph.is_residual(graph.root(v))) given[v] = constructed.device[v];
+      }
+      ListOptions around;
+      around.lazy_sources = true;
+      around.ports = costs.machine().links == Links::ports;
+      around.given = given;
+      pool.add(construct_list(costs, around), std::string(name) + ", eil around");
+    }
+    pool.add(std::move(constructed), name);
+    if (context.should_stop && context.should_stop()) return;
+  }
 }
 
 void add_trivial(Pool& pool) {
@@ -101,73 +130,120 @@ void add_budgeted(Pool& pool, ListOptions options, const StartContext& context) 
   }
 }
 
-}  // namespace
+/// Collects variants with the defaults of the machine; seeds other than 1 vary the weights.
+class VariantList {
+ public:
+  VariantList(const CostModel& costs, std::uint64_t seed) : seed_(seed), ports_(costs.machine().links == Links::ports) {}
+  bool ports() const { return ports_; }
+  std::vector<ListOptions> take() { return std::move(variants_); }
 
-std::vector<ListOptions> list_variants(const CostModel& costs, Preset preset, std::uint64_t seed) {
-  const DeviceId all = costs.num_devices();
-  const bool ports = costs.machine().links == Links::ports;
-  std::vector<ListOptions> variants;
-  const auto add = [&](ListMethod method, bool lazy, Millionths weight, DeviceId devices) {
+  ListOptions& plain(ListMethod method, bool lazy) {
     ListOptions options;
     options.method = method;
     options.lazy_sources = lazy;
-    options.comm_weight = weight;
-    options.ports = ports && method == ListMethod::eil;
-    options.devices = first_devices(devices, all);
-    if (seed > 1) {
-      // Other seeds explore other weights: between half and double.
-      const std::uint64_t draw = random_below(random_bits(seed, kStage, variants.size()), 1'500'000);
-      options.comm_weight = weight * (500'000 + static_cast<Millionths>(draw)) / kOne;
-    }
-    variants.push_back(options);
-  };
-  add(ListMethod::eil, true, kOne, all);
-  add(ListMethod::etf, true, kOne, all);
-  if (preset == Preset::fast) return variants;
-  add(ListMethod::heft, true, kOne, all);
-  add(ListMethod::eil, false, kOne, all);
-  add(ListMethod::etf, false, kOne, all);
-  add(ListMethod::heft, false, kOne, all);
-  for (const Millionths weight : {1'500'000, 2'500'000, 5'000'000, 500'000}) {
-    add(ListMethod::eil, true, weight, all);
-    add(ListMethod::etf, true, weight, all);
+    options.comm_weight = varied(kOne);
+    variants_.push_back(options);
+    return variants_.back();
   }
-  for (const DecideFirst first : {DecideFirst::lower_file_id, DecideFirst::greater_bottom_level}) {
-    for (const DeviceTies ties : {DeviceTies::lower_index, DeviceTies::latest_input}) {
-      for (const Dispatch dispatch : {Dispatch::fifo, Dispatch::bottom_level}) {
-        if (first == DecideFirst::lower_file_id && ties == DeviceTies::lower_index && dispatch == Dispatch::fifo) continue;
-        add(ListMethod::eil, true, kOne, all);
-        variants.back().decide_first = first;
-        variants.back().device_ties = ties;
-        variants.back().dispatch = dispatch;
-      }
-    }
+  ListOptions& eil(Millionths comm_weight, Millionths lookahead) {
+    ListOptions& options = plain(ListMethod::eil, true);
+    options.comm_weight = varied(comm_weight);
+    options.lookahead = varied(lookahead);
+    options.ports = ports_;
+    return options;
   }
-  for (const Millionths lookahead : {500'000, 1'000'000}) {
-    add(ListMethod::eil, true, kOne, all);
-    variants.back().lookahead = lookahead;
+
+ private:
+  /// Between half and double for seeds other than 1.
+  Millionths varied(Millionths weight) {
+    if (seed_ == 1) return weight;
+    const std::uint64_t draw = random_below(random_bits(seed_, kStage, draws_++), 1'500'000);
+    return weight * (500'000 + static_cast<Millionths>(draw)) / kOne;
   }
+
+  std::uint64_t seed_, draws_ = 0;
+  bool ports_;
+  std::vector<ListOptions> variants_;
+};
+
+}  // namespace
+
+std::vector<ListOptions> list_variants(const CostModel& costs, Preset preset, std::uint64_t seed) {
+  VariantList list(costs, seed);
+  // Ordered by how often they won on real graphs (bench/construct_table): a large graph gets only the first few.
+  list.eil(500'000, 500'000);
+  list.plain(ListMethod::etf, true);
+  if (preset == Preset::fast) return list.take();
+  list.eil(kOne, 0);
+  list.eil(500'000, kOne);
+  list.plain(ListMethod::heft, true);
+  list.eil(250'000, 500'000);
+  if (list.ports()) {
+    for (const Millionths weight : {1'500'000, 2'500'000, 5'000'000, 10'000'000}) list.eil(weight, 500'000);
+  }
+  list.plain(ListMethod::etf, false);
+  list.eil(kOne, 0).lazy_sources = false;
+  list.eil(750'000, 500'000);
+  list.eil(kOne, 500'000).co_inputs = 500'000;
+  list.eil(500'000, 500'000).co_inputs = 500'000;
+  list.eil(kOne, 0).dispatch = Dispatch::bottom_level;
+  list.plain(ListMethod::etf, false).favourite_children = true;
+  list.eil(kOne, 0).decide_first = DecideFirst::lower_file_id;
+  list.eil(kOne, 0).device_ties = DeviceTies::latest_input;
+  list.eil(500'000, 0).queue_estimate = QueueEstimate::plan;
+  list.plain(ListMethod::heft, false);
+  for (const Millionths weight : {1'500'000, 2'500'000, 5'000'000}) {
+    if (!list.ports()) list.eil(weight, 0);
+    list.plain(ListMethod::etf, true).comm_weight = weight;
+  }
+  const DeviceId all = costs.num_devices();
   for (DeviceId devices = all / 2; devices >= 2; devices /= 2) {
-    add(ListMethod::eil, true, kOne, devices);
-    add(ListMethod::etf, true, kOne, devices);
+    list.eil(kOne, 0).devices = first_devices(devices, all);
+    list.plain(ListMethod::etf, true).devices = first_devices(devices, all);
   }
   if (preset == Preset::strong) {
-    for (const Millionths weight : {1'250'000, 2'000'000, 3'500'000, 8'000'000, 16'000'000}) {
-      for (const bool lazy : {true, false}) {
-        add(ListMethod::eil, lazy, weight, all);
-        add(ListMethod::heft, lazy, weight, all);
+    for (const Millionths weight : {250'000, 500'000, 750'000, 1'000'000, 1'500'000, 2'500'000, 5'000'000, 10'000'000}) {
+      for (const Millionths lookahead : {0, 500'000, 1'000'000}) {
+        for (const QueueEstimate estimate : {QueueEstimate::work, QueueEstimate::plan}) {
+          list.eil(weight, lookahead).queue_estimate = estimate;
+        }
       }
+      list.plain(ListMethod::heft, true).comm_weight = weight;
     }
     for (DeviceId devices = all - 1; devices >= 2; --devices) {
       if (devices > 16 && devices % (all / 16) != 0) continue;
-      add(ListMethod::eil, true, kOne, devices);
+      list.eil(kOne, 0).devices = first_devices(devices, all);
     }
   }
-  return variants;
+  return list.take();
 }
 
+namespace {
+
+/// Node and edge visits that a preset's constructors may take in all; at least the first variants always run.
+std::int64_t constructor_budget(Preset preset) {
+  return preset == Preset::strong ? 400'000'000 : 12'000'000;
+}
+
+/// How many variants a graph of this size gets, and how many rounds of feedback.
+struct Effort {
+  std::size_t variants;
+  int feedback;
+};
+
+Effort effort_for(const Graph& graph, const StartContext& context, std::size_t variants) {
+  constexpr std::size_t kLeast = 5;
+  const std::int64_t runs = constructor_budget(context.preset) / (graph.num_nodes() + graph.num_edges() + 1);
+  const int feedback = feedback_rounds(context.preset);
+  if (runs >= static_cast<std::int64_t>(variants) * (feedback + 1)) return {variants, feedback};
+  return {std::min(variants, std::max<std::size_t>(kLeast, static_cast<std::size_t>(runs))), 0};
+}
+
+}  // namespace
+
 std::int64_t count_starts(const CostModel& costs, const StartContext& context) {
-  return 2 + static_cast<std::int64_t>(list_variants(costs, context.preset, context.seed).size());
+  const std::size_t variants = list_variants(costs, context.preset, context.seed).size();
+  return 3 + static_cast<std::int64_t>(effort_for(costs.graph(), context, variants).variants);
 }
 
 void add_starts(Pool& pool, const StartContext& context) {
@@ -176,12 +252,21 @@ void add_starts(Pool& pool, const StartContext& context) {
     if (context.progress) context.progress(++done);
     return context.should_stop && context.should_stop();
   };
+  const CostModel& costs = pool.judge().costs();
   add_trivial(pool);
   if (step()) return;
-  add_step_one(pool, context);
+  add_step_one(pool, context, true);
   if (step()) return;
-  for (const ListOptions& variant : list_variants(pool.judge().costs(), context.preset, context.seed)) {
-    add_variant(pool, variant, feedback_rounds(context.preset));
+  if (context.preset != Preset::fast) {
+    add_step_one(pool, context, false);
+    add_affinity(pool, context);
+  }
+  if (step()) return;
+  std::vector<ListOptions> variants = list_variants(costs, context.preset, context.seed);
+  const Effort effort = effort_for(costs.graph(), context, variants.size());
+  variants.resize(effort.variants);
+  for (const ListOptions& variant : variants) {
+    add_variant(pool, variant, effort.feedback);
     if (!pool.best().score.feasible() || context.preset == Preset::strong) add_budgeted(pool, variant, context);
     if (step()) return;
   }
