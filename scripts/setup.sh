@@ -8,7 +8,7 @@ pardnn_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export CCACHE_BASEDIR=$pardnn_root
 
 # The one list of Debian and Ubuntu packages. Optional ones only add methods to `pardnn compare`.
-required_packages=(build-essential cmake ninja-build libhdf5-dev libtbb-dev libfmt-dev nlohmann-json3-dev
+required_packages=(build-essential cmake ninja-build libhdf5-dev zlib1g-dev libtbb-dev libfmt-dev nlohmann-json3-dev
                    libcli11-dev libxxhash-dev libgtest-dev)
 optional_packages=(libmetis-dev libscotch-dev)
 

@@ -308,7 +308,7 @@ std::optional<std::string> InputFile::string_attribute(const std::string& name) 
 
 // ---------------------------------------------------------------------------------------------------- datasets
 
-InputDataset::InputDataset(const InputFile& file, const std::string& path, Element element) try : path_(path) {
+InputDataset::InputDataset(const InputFile& file, const std::string& path, Element element) try : path_(path), file_size_(file.size()) {
   bool external = false;
   const Handle access = inside_file(H5P_DATASET_ACCESS, &external);
   const hid_t id = H5Dopen2(file.id(), path.c_str(), access.get());
@@ -318,7 +318,8 @@ InputDataset::InputDataset(const InputFile& file, const std::string& path, Eleme
   type_ = Handle(H5Dget_type(dataset_.get()), H5Tclose, "H5Dget_type");
   check_type(element);
   check_shape();
-  check_storage(file.size());
+  check_storage();
+  check_filter_lengths();
 } catch (const Failure& failure) {
   throw ObjectError(path, failure.what());
 }
@@ -337,31 +338,46 @@ void InputDataset::check_layout() {
   std::array<hsize_t, H5S_MAX_RANK> chunk{};
   checked(H5Pget_chunk(properties.get(), H5S_MAX_RANK, chunk.data()), "H5Pget_chunk");
   chunk_length_ = static_cast<std::int64_t>(std::min<hsize_t>(chunk[0], std::numeric_limits<std::int64_t>::max() / 16));
-  check_filters(properties.get());
-  const int filters = H5Pget_nfilters(properties.get());
-  for (int i = 0; i < filters; ++i) {
-    std::size_t parameters = 0;
-    const H5Z_filter_t filter = H5Pget_filter2(properties.get(), static_cast<unsigned>(i), nullptr, &parameters, nullptr, 0, nullptr, nullptr);
-    // Deflate: at most 1032 to 1 (its longest match in two bits). Scale-offset stores a constant chunk in a few bytes; the others shrink less.
-    if (filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SZIP || filter == H5Z_FILTER_NBIT) expansion_ = std::max<std::uint64_t>(expansion_, 1100);
-    if (filter == H5Z_FILTER_SCALEOFFSET) expansion_ = std::uint64_t{1} << 20;
-  }
+  read_filters(properties.get());
 }
 
 /// Only the filters that HDF5 has built in: plugins are code that a file's author chose (C6 of the user reports).
-void InputDataset::check_filters(hid_t properties) const {
+void InputDataset::read_filters(hid_t properties) {
   const int filters = checked(H5Pget_nfilters(properties), "H5Pget_nfilters");
   for (int i = 0; i < filters; ++i) {
     std::array<char, 64> name{};
-    std::size_t parameters = 0;
-    const H5Z_filter_t filter =
-        checked(H5Pget_filter2(properties, static_cast<unsigned>(i), nullptr, &parameters, nullptr, name.size(), name.data(), nullptr), "H5Pget_filter2");
-    const bool built_in = filter >= H5Z_FILTER_DEFLATE && filter <= H5Z_FILTER_SCALEOFFSET;
-    if (built_in && H5Zfilter_avail(filter) > 0) continue;
+    std::size_t count = 32;
+    Filter filter{};
+    filter.parameters.resize(count);
+    filter.id = checked(H5Pget_filter2(properties, static_cast<unsigned>(i), nullptr, &count, filter.parameters.data(), name.size(), name.data(), nullptr), "H5Pget_filter2");
+    filter.parameters.resize(std::min<std::size_t>(count, 32));
+    const bool built_in = filter.id >= H5Z_FILTER_DEFLATE && filter.id <= H5Z_FILTER_SCALEOFFSET;
     name.back() = '\0';
-    refuse(fmt::format("needs the filter {} ({}), which is not built in, and plugins (HDF5_PLUGIN_PATH) are not loaded; "
-                       "rewrite the file with h5repack -f GZIP=4",
-                       static_cast<int>(filter), name[0] == '\0' ? "unnamed" : printable(name.data(), 40)));
+    if (!built_in || H5Zfilter_avail(filter.id) <= 0) {
+      refuse(fmt::format("needs the filter {} ({}), which is not built in, and plugins (HDF5_PLUGIN_PATH) are not loaded; "
+                         "rewrite the file with h5repack -f GZIP=4",
+                         static_cast<int>(filter.id), name[0] == '\0' ? "unnamed" : printable(name.data(), 40)));
+    }
+    // Deflate: at most 1032 to 1 (its longest match in two bits). Scale-offset stores a constant chunk in a few bytes; the others shrink less.
+    if (filter.id == H5Z_FILTER_DEFLATE || filter.id == H5Z_FILTER_SZIP || filter.id == H5Z_FILTER_NBIT) expansion_ = std::max<std::uint64_t>(expansion_, 1100);
+    if (filter.id == H5Z_FILTER_SCALEOFFSET) expansion_ = std::uint64_t{1} << 20;
+    if (filter.id == H5Z_FILTER_SHUFFLE && !filter.parameters.empty()) filter.element_bytes = filter.parameters[0];
+    filters_.push_back(std::move(filter));
+  }
+  for (const Filter& filter : filters_) decoded_filters_.push_back(filter);
+  decodes_ = can_decode(decoded_filters_);
+}
+
+/// The filters that we leave to HDF5 carry the length of what they give in their parameters: it must be that of the chunk.
+void InputDataset::check_filter_lengths() const {
+  for (const Filter& filter : filters_) {
+    if (filter.id != H5Z_FILTER_NBIT && filter.id != H5Z_FILTER_SCALEOFFSET) continue;
+    constexpr std::size_t kElements = 2, kSize = 4;  // positions of both in the parameters of either filter
+    if (filter.parameters.size() > kSize && filter.parameters[kElements] == static_cast<std::uint64_t>(chunk_length_) &&
+        filter.parameters[kSize] == H5Tget_size(type_.get())) {
+      continue;
+    }
+    refuse(fmt::format("the parameters of its filter {} do not fit its storage chunks", static_cast<int>(filter.id)));
   }
 }
 
@@ -387,12 +403,12 @@ void InputDataset::check_shape() {
 }
 
 /// A few KB must not make us allocate terabytes: what is declared has to be there, give or take what filters can shrink.
-void InputDataset::check_storage(std::uint64_t file_size) const {
+void InputDataset::check_storage() const {
   // Small datasets may be unwritten (all fill values), whatever their layout.
   constexpr std::uint64_t kSmall = std::uint64_t{16} << 20;
   const std::uint64_t element = H5Tget_size(type_.get());
   const auto refuse_size = [&](std::uint64_t stored) {
-    refuse(fmt::format("declares {} elements of {} bytes, but only {} bytes are stored in a file of {}", length_, element, stored, file_size));
+    refuse(fmt::format("declares {} elements of {} bytes, but only {} bytes are stored in a file of {}", length_, element, stored, file_size_));
   };
   if (element == 0 || element > kLongestText) refuse(fmt::format("has elements of {} bytes", element));
   __extension__ using Wide = unsigned __int128;
@@ -400,16 +416,17 @@ void InputDataset::check_storage(std::uint64_t file_size) const {
   if (layout_ == H5D_CONTIGUOUS && length_ > 0) {
     const haddr_t offset = H5Dget_offset(dataset_.get());
     if (offset == HADDR_UNDEF && declared > kSmall) refuse_size(0);
-    if (offset != HADDR_UNDEF && Wide(offset) + declared > Wide(file_size)) refuse_size(file_size - std::min<std::uint64_t>(file_size, offset));
+    if (offset != HADDR_UNDEF && Wide(offset) + declared > Wide(file_size_)) refuse_size(file_size_ - std::min<std::uint64_t>(file_size_, offset));
     return;
   }
-  if (layout_ == H5D_COMPACT && declared > file_size) refuse_size(file_size);
+  if (layout_ == H5D_COMPACT && declared > H5Dget_storage_size(dataset_.get())) refuse_size(H5Dget_storage_size(dataset_.get()));
   if (layout_ != H5D_CHUNKED) return;
-  const std::uint64_t stored = std::min<std::uint64_t>(H5Dget_storage_size(dataset_.get()), file_size);
+  const std::uint64_t stored = std::min<std::uint64_t>(H5Dget_storage_size(dataset_.get()), file_size_);
   const Wide allowed = Wide(stored) * expansion_ + kSmall;
   if (declared > allowed) refuse_size(stored);
   const Wide chunk = Wide(static_cast<std::uint64_t>(chunk_length_)) * element;
-  if (length_ > 0 && chunk > std::max<Wide>(allowed, available_memory())) {
+  // Decoding holds a chunk up to three times.
+  if (length_ > 0 && (chunk > allowed || chunk > available_memory() / 3)) {
     refuse(fmt::format("has storage chunks of {} elements, too great for the {} bytes that are stored", chunk_length_, stored));
   }
 }
@@ -419,8 +436,8 @@ std::int64_t InputDataset::piece_length(std::size_t element_bytes) const {
   return chunk_length_ > 0 && piece > chunk_length_ ? piece - piece % chunk_length_ : piece;
 }
 
-template <typename Value, typename Check>
-void InputDataset::read_pieces(hid_t memory_type, std::int64_t first, std::span<Value> out, Check&& check) const try {
+template <typename Value>
+void InputDataset::read_pieces(hid_t memory_type, std::int64_t first, std::span<Value> out) const try {
   const std::int64_t piece = piece_length(sizeof(Value)), end = first + static_cast<std::int64_t>(out.size());
   for (std::int64_t at = first; at < end;) {
     // Pieces end where storage chunks do, so that none is decompressed twice.
@@ -430,25 +447,70 @@ void InputDataset::read_pieces(hid_t memory_type, std::int64_t first, std::span<
     const Handle memory(H5Screate_simple(1, &length, nullptr), H5Sclose, "H5Screate_simple");
     Value* const to = out.data() + (at - first);
     checked(H5Dread(dataset_.get(), memory_type, memory.get(), space_.get(), H5P_DEFAULT, to), "H5Dread");
-    check(at, std::span<Value>(to, static_cast<std::size_t>(count)));
     at += count;
   }
 } catch (const Failure& failure) {
   refuse(fmt::format("cannot be read, the file is damaged: {}", failure.what()));
 }
 
+bool InputDataset::load_chunk(std::int64_t index) const {
+  if (chunk_.index == index) return true;
+  const hsize_t offset = static_cast<hsize_t>(index) * static_cast<hsize_t>(chunk_length_);
+  hsize_t stored = 0;
+  checked(H5Dget_chunk_storage_size(dataset_.get(), &offset, &stored), "H5Dget_chunk_storage_size");
+  if (stored == 0) return false;
+  const auto damaged = [&](const std::string& why) { refuse(fmt::format("the storage chunk at element {} is damaged: {}", offset, why)); };
+  if (stored > file_size_) damaged(fmt::format("it says it has {} bytes, the file has {}", stored, file_size_));
+  chunk_.index = -1;
+  chunk_.bytes.resize(stored);
+  std::uint32_t skipped = 0;
+  checked(H5Dread_chunk(dataset_.get(), H5P_DEFAULT, &offset, &skipped, chunk_.bytes.data()), "H5Dread_chunk");
+  const std::size_t chunk_bytes = static_cast<std::size_t>(chunk_length_) * H5Tget_size(type_.get());
+  const std::string fault = decode_chunk(decoded_filters_, skipped, chunk_bytes, chunk_.bytes);
+  if (!fault.empty()) damaged(fault);
+  chunk_.index = index;
+  return true;
+}
+
+template <typename Value>
+void InputDataset::read_chunks(hid_t memory_type, std::int64_t first, std::span<Value> out) const try {
+  const std::size_t size = H5Tget_size(type_.get());
+  const std::int64_t end = first + static_cast<std::int64_t>(out.size());
+  std::vector<unsigned char> values;
+  for (std::int64_t at = first; at < end;) {
+    const std::int64_t in_chunk = at % chunk_length_, count = std::min(chunk_length_ - in_chunk, end - at);
+    const std::span<Value> to = out.subspan(static_cast<std::size_t>(at - first), static_cast<std::size_t>(count));
+    if (load_chunk(at / chunk_length_)) {
+      const unsigned char* const from = chunk_.bytes.data() + static_cast<std::size_t>(in_chunk) * size;
+      values.resize(static_cast<std::size_t>(count) * std::max(size, sizeof(Value)));
+      std::memcpy(values.data(), from, static_cast<std::size_t>(count) * size);
+      checked(H5Tconvert(type_.get(), memory_type, static_cast<std::size_t>(count), values.data(), nullptr, H5P_DEFAULT), "H5Tconvert");
+      std::memcpy(to.data(), values.data(), to.size_bytes());
+    } else {
+      read_pieces(memory_type, at, to);
+    }
+    at += count;
+  }
+} catch (const Failure& failure) {
+  refuse(fmt::format("cannot be read, the file is damaged: {}", failure.what()));
+}
+
+template <typename Value>
+void InputDataset::read_values(hid_t memory_type, std::int64_t first, std::span<Value> out) const {
+  decodes_ ? read_chunks(memory_type, first, out) : read_pieces(memory_type, first, out);
+}
+
 void InputDataset::read(std::int64_t first, std::span<std::int64_t> out) const {
-  if (signed_) return read_pieces(H5T_NATIVE_INT64, first, out, [](std::int64_t, std::span<const std::int64_t>) {});
+  if (signed_) return read_values(H5T_NATIVE_INT64, first, out);
   // Read as unsigned: HDF5 would clamp what does not fit, without a word. A negative value here is one above 2^63 - 1.
-  read_pieces(H5T_NATIVE_UINT64, first, out, [this](std::int64_t at, std::span<const std::int64_t> values) {
-    const auto wrong = std::find_if(values.begin(), values.end(), [](std::int64_t value) { return value < 0; });
-    if (wrong == values.end()) return;
-    refuse(fmt::format("element {} is {}, above 2^63 - 1", at + (wrong - values.begin()), static_cast<std::uint64_t>(*wrong)));
-  });
+  read_values(H5T_NATIVE_UINT64, first, out);
+  const auto wrong = std::find_if(out.begin(), out.end(), [](std::int64_t value) { return value < 0; });
+  if (wrong == out.end()) return;
+  refuse(fmt::format("element {} is {}, above 2^63 - 1", first + (wrong - out.begin()), static_cast<std::uint64_t>(*wrong)));
 }
 
 void InputDataset::read_bytes(std::int64_t first, std::span<char> out) const {
-  read_pieces(signed_ ? H5T_NATIVE_SCHAR : H5T_NATIVE_UCHAR, first, out, [](std::int64_t, std::span<const char>) {});
+  read_values(signed_ ? H5T_NATIVE_SCHAR : H5T_NATIVE_UCHAR, first, out);
 }
 
 std::vector<std::int64_t> InputDataset::read_all() const {

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/chunk_decoder.hpp"
 #include "io/hdf5_sink.hpp"
 
 namespace pardnn::h5 {
@@ -144,24 +145,46 @@ class InputDataset {
   std::vector<std::string> read_strings(std::size_t limit) const;
 
  private:
-  void check_storage(std::uint64_t file_size) const;
+  void check_storage() const;
   void check_layout();
-  void check_filters(hid_t properties) const;
+  void read_filters(hid_t properties);
+  void check_filter_lengths() const;
   void check_type(Element element);
   void check_shape();
   /// Elements per call: whole storage chunks where a piece holds one.
   std::int64_t piece_length(std::size_t element_bytes) const;
-  template <typename Value, typename Check>
-  void read_pieces(hid_t memory_type, std::int64_t first, std::span<Value> out, Check&& check) const;
+  template <typename Value>
+  void read_pieces(hid_t memory_type, std::int64_t first, std::span<Value> out) const;
+  /// The same chunk by chunk, through decode_chunk.
+  template <typename Value>
+  void read_chunks(hid_t memory_type, std::int64_t first, std::span<Value> out) const;
+  /// Makes `chunk_` hold chunk `index`; false if it is not stored (then all of it is the fill value).
+  bool load_chunk(std::int64_t index) const;
+  template <typename Value>
+  void read_values(hid_t memory_type, std::int64_t first, std::span<Value> out) const;
   [[noreturn]] void refuse(const std::string& message) const;
 
+  /// The chunk that was decoded last, as it is stored but for its filters: blocks that are read in order share chunks.
+  struct Chunk {
+    std::int64_t index = -1;
+    std::vector<unsigned char> bytes;
+  };
+  struct Filter : ChunkFilter {
+    std::vector<unsigned> parameters;
+  };
+
   std::string path_;
+  std::uint64_t file_size_;
   Handle dataset_, type_, space_;
   H5D_layout_t layout_ = H5D_CONTIGUOUS;
   std::int64_t length_ = 0, chunk_length_ = 0;
   /// What one stored byte can expand to, at most.
   std::uint64_t expansion_ = 1;
   bool signed_ = true;
+  std::vector<Filter> filters_;
+  std::vector<ChunkFilter> decoded_filters_;
+  bool decodes_ = false;
+  mutable Chunk chunk_;
 };
 
 // ---------------------------------------------------------------------------------------------------- writing

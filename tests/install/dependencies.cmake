@@ -36,7 +36,7 @@ if(NOT status EQUAL 0 OR NOT chosen MATCHES "odd prefix" OR NOT text MATCHES "se
 endif()
 
 # What is missing is named with the variable to set.
-foreach(package IN ITEMS TBB HDF5 fmt nlohmann_json CLI11)
+foreach(package IN ITEMS TBB HDF5 ZLIB fmt nlohmann_json CLI11)
   configure(status text -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
   string(REGEX REPLACE "[ \n]+" " " line "${text}")
   if(status EQUAL 0 OR NOT line MATCHES "pardnn needs [^.]*(${package}|oneTBB)[^.]*: install [a-z0-9-]+ or set [^ ]*${package}_ROOT")

