@@ -2,9 +2,11 @@
 # Builds everything with its tests and runs them: scripts/test.sh [--quick] [ARGUMENT OF CTEST...]
 set -euo pipefail
 quick=0
+# Whole pipelines, many times over: most of the tests' time.
+slow_tests='^(determinism|brute_force|never_worse)\.'
 if [[ ${1-} == --help || ${1-} == -h ]]; then
   printf 'usage: scripts/test.sh [--quick] [argument of ctest ...]\n\n'
-  printf -- '--quick leaves out the tests labelled slow or install. Example: scripts/test.sh --quick -R emulation\n'
+  printf -- '--quick leaves out the tests of whole pipelines and of the installation. Example: scripts/test.sh --quick -R emulation\n'
   exit 0
 fi
 if [[ ${1-} == --quick ]]; then
@@ -21,7 +23,7 @@ configure build -DCMAKE_BUILD_TYPE=Release -DPARDNN_TESTS=ON
 build build
 
 choice=(--output-on-failure --no-tests=error --parallel "$(build_jobs)")
-((quick)) && choice+=(--label-exclude '^(slow|install)$')
+((quick)) && choice+=(--label-exclude '^(slow|install)$' --exclude-regex "$slow_tests")
 log=build/ctest.log
 say "ctest ${choice[*]} $*"
 status=0
