@@ -38,6 +38,13 @@ void verify(const CostModel& costs, const Options& options, Nanoseconds bound, R
   result.capacity_needed = capacity_for(result.evaluation.greatest_peak(), costs.machine().headroom);
 }
 
+void find_capacity_bound(const Graph& graph, const Machine& machine, Preset preset, Result& result) {
+  CapacityVerdict verdict = capacity_verdict(graph, machine, preset == Preset::fast ? kCapacityVisits / 10 : kCapacityVisits);
+  result.capacity_bound = verdict.bound.per_device_equal;
+  result.cannot_fit = verdict.proof.has_value();
+  if (verdict.proof) result.proof = std::move(*verdict.proof);
+}
+
 Candidate search_all_seeds(Judge& judge, const Options& options, Nanoseconds bound, StageClock& clock) {
   Candidate best;
   bool first = true;
@@ -71,11 +78,11 @@ Result partition(const Graph& graph, const Machine& machine, const Options& opti
   }();
   if (options.start) require_legal_start(graph, *options.start);
   const Nanoseconds bound = lower_bound(graph, machine);
-  if (const auto proof = proof_that_nothing_fits(graph, machine)) {
-    result.cannot_fit = true;
-    result.proof = *proof;
-  }
   Judge judge(costs, options.policy);
+  if (judge.memory_matters()) {
+    auto stage = clock.stage("capacity bound");
+    find_capacity_bound(graph, machine, options.preset, result);
+  }
   Candidate best = search_all_seeds(judge, options, bound, clock);
   result.placement.device = std::move(best.device);
   result.placement.priority = std::move(best.priority);

@@ -24,6 +24,8 @@ struct Result {
   /// Proven: no placement at all fits. `proof` says why.
   bool cannot_fit = false;
   std::string proof;
+  /// Proven: no placement fits equal devices of less capacity than this (same headroom). 0: no device can overflow, not asked.
+  Bytes capacity_bound = 0;
   std::vector<std::string> warnings;
 };
 

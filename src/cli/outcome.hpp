@@ -25,6 +25,8 @@ struct Outcome {
   Bytes capacity_needed = 0;
   bool cannot_fit = false;
   std::string proof;
+  /// Proven: equal devices of less capacity fit no placement; 0 if not asked.
+  Bytes capacity_bound = 0;
   std::vector<std::string> warnings;
   std::vector<StageTime> stages;
   double elapsed_seconds = 0;

@@ -40,6 +40,7 @@ std::string misfit_text(const Outcome& outcome) {
   std::string text = fmt::format("feasible     no: {} over the usable memory in all\n", format_bytes(outcome.evaluation.total_overflow()));
   if (outcome.cannot_fit) text += fmt::format("proven       no placement fits: {}\n", printable(outcome.proof, 400));
   if (outcome.capacity_needed > 0) text += fmt::format("would fit    with {} on each device\n", format_bytes(outcome.capacity_needed));
+  if (outcome.capacity_bound > 0) text += fmt::format("proven       nothing fits with less than {} on each device\n", format_bytes(outcome.capacity_bound));
   return text;
 }
 

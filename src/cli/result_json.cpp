@@ -50,6 +50,7 @@ void add_verdict(Json& json, const Outcome& outcome) {
   json["capacity_needed_bytes"] = outcome.capacity_needed;
   json["cannot_fit"] = outcome.cannot_fit;
   json["proof"] = outcome.proof;
+  json["capacity_bound_bytes"] = outcome.capacity_bound;
 }
 
 Json stages_json(const std::vector<StageTime>& stages) {

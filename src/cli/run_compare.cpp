@@ -109,6 +109,7 @@ void run_ours(const Setting& setting, const Method& method, Outcome& outcome) {
   outcome.capacity_needed = result.capacity_needed;
   outcome.cannot_fit = result.cannot_fit;
   outcome.proof = result.proof;
+  outcome.capacity_bound = result.capacity_bound;
   outcome.warnings = result.warnings;
   outcome.stages = result.stages;
 }

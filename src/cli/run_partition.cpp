@@ -80,6 +80,7 @@ Outcome outcome_of(const Result& result, const Options& options, const Flags& fl
   outcome.capacity_needed = result.capacity_needed;
   outcome.cannot_fit = result.cannot_fit;
   outcome.proof = result.proof;
+  outcome.capacity_bound = result.capacity_bound;
   return outcome;
 }
 

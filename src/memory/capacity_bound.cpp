@@ -1,87 +1,108 @@
 #include "memory/capacity_bound.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "memory/bin_packing.hpp"
+#include "memory/live_cut.hpp"
 
 namespace pardnn {
 namespace {
 
 __extension__ using Wide = __int128;
 
+/// Cuts whose pieces are packed, at most.
+constexpr std::size_t kPackedNodes = 6;
+
 std::string node_text(const Graph& graph, NodeId v) { return "node " + std::to_string(graph.file_id(v)); }
+
+/// The greatest need of its kind, the node that has it, and the one that runs meanwhile (-1: at all times).
+struct Need {
+  Bytes bytes = 0;
+  NodeId node = -1;
+  NodeId running = -1;
+  void raise(const Need& other) {
+    if (other.bytes > bytes) *this = other;
+  }
+};
+
+/// What must be on one device at one moment, by where that may be.
+struct DeviceNeeds {
+  Need anywhere;           ///< of units that nobody pinned
+  Need beside_pinned;      ///< the same without residuals of other units: adds to what is pinned to a device
+  std::vector<Need> pinned;  ///< by device: with all residuals pinned there
+};
+
+/// Pieces by falling size that no device can share out.
+struct Pieces {
+  std::vector<Bytes> sizes;
+  NodeId node = -1;  ///< while this node runs; -1: at all times
+};
 
 class CapacityProof {
  public:
-  CapacityProof(const Graph& graph, const Machine& machine) : graph_(graph), machine_(machine) {
+  CapacityProof(const Graph& graph, const Machine& machine, std::int64_t visits)
+      : graph_(graph), machine_(machine), cuts_(graph) {
     for (DeviceId d = 0; d < machine.num_devices(); ++d) {
-      greatest_ = std::max(greatest_, machine.usable(d));
+      usable_.push_back(machine.usable(d));
       total_ += machine.usable(d);
     }
-    residual_.assign(static_cast<std::size_t>(graph.num_units()), 0);
-    for (NodeId v = 0; v < graph.num_nodes(); ++v) {
-      if (graph.is_residual(v)) residual_[graph.unit(v)] += graph.mem(v);
-    }
+    sum_residuals();
     find_followers();
+    find_device_needs();
+    live_ = cuts_.greatest(visits);
+    for (const UnitCut& cut : cuts_.unit_cuts()) {
+      if (cut.bytes > 0) raise(cut.unit, cut.bytes, 0, {0, graph.unit_nodes(cut.unit).front(), cut.node});
+    }
+    find_pieces();
   }
 
-  std::optional<std::string> find() const {
-    for (const auto test : {&CapacityProof::all_residuals, &CapacityProof::one_unit, &CapacityProof::units_apart, &CapacityProof::one_node}) {
-      if (auto proof = (this->*test)()) return proof;
+  std::optional<std::string> proof() const {
+    for (const auto test : {&CapacityProof::all_residuals, &CapacityProof::one_device, &CapacityProof::units_apart,
+                            &CapacityProof::one_cut, &CapacityProof::packing}) {
+      if (auto found = (this->*test)()) return found;
     }
     return std::nullopt;
+  }
+
+  CapacityBound bound() const {
+    const Wide devices = machine_.num_devices();
+    CapacityBound bound;
+    Bytes usable = 0;
+    const auto raise_to = [&](Bytes bytes, const std::string& why) {
+      if (bytes <= usable) return;
+      usable = bytes;
+      bound.why = why;
+    };
+    raise_to(share(residual_sum_, devices), "the residuals (parameters, optimizer state) hold " + format_bytes(residual_sum_) + " at all times");
+    if (!live_.empty()) raise_to(share(live_.front().bytes, devices), cut_text(live_.front()));
+    raise_to(needs_.anywhere.bytes, need_text(needs_.anywhere));
+    for (const Need& need : needs_.pinned) raise_to(need.bytes, need_text(need));
+    for (const Pieces& pieces : pieces_) {
+      const Bytes packed = least_packing(pieces, usable);
+      if (packed > usable) raise_to(packed, pieces_text(pieces));
+    }
+    bound.per_device_equal = ceil_mul_div(usable, kOne, kOne - machine_.headroom);
+    return bound;
   }
 
  private:
-  Bytes room_for(UnitId unit) const {
-    return graph_.unit_fixed(unit) == kNoDevice ? greatest_ : machine_.usable(graph_.unit_fixed(unit));
-  }
+  static Bytes share(Bytes bytes, Wide devices) { return static_cast<Bytes>((Wide(bytes) + devices - 1) / devices); }
 
-  std::optional<std::string> all_residuals() const {
-    Wide sum = 0;
-    for (const Bytes bytes : residual_) sum += bytes;
-    if (sum <= total_) return std::nullopt;
-    return "the residuals (parameters, optimizer state) hold " + format_bytes(static_cast<Bytes>(sum)) +
-           " at all times, all devices together have " + format_bytes(static_cast<Bytes>(total_)) + " usable";
-  }
-
-  std::optional<std::string> one_unit() const {
-    for (UnitId u = 0; u < graph_.num_units(); ++u) {
-      if (residual_[u] <= room_for(u)) continue;
-      return "the residuals tied to " + node_text(graph_, graph_.unit_nodes(u).front()) + " hold " + format_bytes(residual_[u]) +
-             ", a device it may be on has " + format_bytes(room_for(u)) + " usable";
-    }
-    return std::nullopt;
-  }
-
-  /// Units of which no two fit on one device, more than there are devices that hold one.
-  std::optional<std::string> units_apart() const {
-    std::vector<Bytes> sizes;
-    for (const Bytes bytes : residual_) {
-      if (bytes > greatest_ / 2) sizes.push_back(bytes);
-    }
-    if (sizes.empty()) return std::nullopt;
-    const Bytes least = *std::min_element(sizes.begin(), sizes.end());
-    std::int64_t holders = 0;
-    for (DeviceId d = 0; d < machine_.num_devices(); ++d) holders += machine_.usable(d) >= least;
-    if (static_cast<std::int64_t>(sizes.size()) <= holders) return std::nullopt;
-    return std::to_string(sizes.size()) + " residual units of more than half of the greatest device (" + format_bytes(greatest_) +
-           " usable) need a device each, but only " + std::to_string(holders) + " devices can hold one";
-  }
-
-  std::optional<std::string> one_node() const {
-    std::vector<std::pair<NodeId, Bytes>> inputs;  // (buffer, largest edge from it)
+  void sum_residuals() {
+    residual_.assign(static_cast<std::size_t>(graph_.num_units()), 0);
+    pinned_residual_.assign(usable_.size(), 0);
     for (NodeId v = 0; v < graph_.num_nodes(); ++v) {
-      if (graph_.comp(v) == 0) continue;  // holds nothing for longer than no time
-      const Wide need = need_of(v, inputs);
-      if (need <= room_for(graph_.unit(v))) continue;
-      return node_text(graph_, v) + " needs " + format_bytes(static_cast<Bytes>(std::min<Wide>(need, kSumLimit))) +
-             " while it runs (its residuals, inputs, output and workspace), a device it may be on has " +
-             format_bytes(room_for(graph_.unit(v))) + " usable";
+      if (!graph_.is_residual(v)) continue;
+      residual_[graph_.unit(v)] += graph_.mem(v);
+      residual_sum_ += graph_.mem(v);
+      if (is_pinned(graph_.unit(v))) pinned_residual_[graph_.fixed(v)] += graph_.mem(v);
     }
-    return std::nullopt;
   }
+
+  /// Pinned to a device that exists (another is reported elsewhere).
+  bool is_pinned(UnitId u) const { return graph_.unit_fixed(u) != kNoDevice && graph_.unit_fixed(u) < machine_.num_devices(); }
 
   /// A view may run before its base, whose buffer is not there then. It follows it if it is reached from the base by views.
   void find_followers() {
@@ -98,38 +119,221 @@ class CapacityProof {
   }
   bool follows_root(NodeId v) const { return follows_root_.empty() || follows_root_[v] != 0; }
 
-  /// Bytes that v's device holds at least while v runs: each input is there as the buffer itself or as a copy.
-  Wide need_of(NodeId v, std::vector<std::pair<NodeId, Bytes>>& inputs) const {
+  /// The device of `unit` holds its residuals (or all those pinned there) and `own`, and `copies` of what is counted as
+  /// residual of other units. `who`: the nodes to name.
+  void raise(UnitId unit, Bytes own, Bytes copies, const Need& who) {
+    const auto raise_to = [&](Need& need, Bytes bytes) { need.raise({bytes, who.node, who.running}); };
+    if (is_pinned(unit)) {
+      const DeviceId d = graph_.unit_fixed(unit);
+      raise_to(needs_.pinned[d], pinned_residual_[d] + own + copies);
+    } else {
+      raise_to(needs_.anywhere, residual_[unit] + own + copies);
+      raise_to(needs_.beside_pinned, residual_[unit] + own);
+    }
+  }
+
+  void find_device_needs() {
+    needs_.pinned.resize(usable_.size());
+    for (UnitId u = 0; u < graph_.num_units(); ++u) {
+      if (residual_[u] > 0) raise(u, 0, 0, {0, graph_.unit_nodes(u).front(), -1});
+    }
+    for (NodeId v = 0; v < graph_.num_nodes(); ++v) {
+      if (graph_.comp(v) == 0) continue;  // holds nothing for longer than no time
+      const RunningNeed need = need_of(v);
+      raise(graph_.unit(v), need.own, need.copies, {0, v, v});
+    }
+  }
+
+  struct RunningNeed {
+    Bytes own = 0;     ///< inputs that are no residuals, output, workspace
+    Bytes copies = 0;  ///< inputs that are residuals of units elsewhere, or copies of them
+  };
+
+  /// Bytes that v's device holds at least while v runs, beside its residuals: each input is there as the buffer itself or as a copy.
+  RunningNeed need_of(NodeId v) {
     const NodeId own = graph_.root(v);
-    inputs.clear();
+    inputs_.clear();
     for (EdgeId i = graph_.in_begin(v); i < graph_.in_end(v); ++i) {
       const NodeId root = graph_.root(graph_.source(i));
-      if (root != own && follows_root(graph_.source(i))) inputs.emplace_back(root, graph_.bytes(graph_.in_edge(i)));
+      if (root != own && follows_root(graph_.source(i))) inputs_.emplace_back(root, graph_.bytes(graph_.in_edge(i)));
     }
-    std::sort(inputs.begin(), inputs.end());
-    Wide need = Wide(residual_[graph_.unit(v)]) + graph_.temp(v);
-    if (graph_.kind(own) == NodeKind::normal && follows_root(v)) need += graph_.mem(own);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const NodeId root = inputs[i].first;
-      if (i + 1 < inputs.size() && inputs[i + 1].first == root) continue;  // the last one has the most bytes
-      const bool counted = graph_.is_residual(root) && graph_.unit(root) == graph_.unit(v);
-      if (!counted && graph_.kind(root) != NodeKind::reference) need += std::min(graph_.mem(root), inputs[i].second);
+    std::sort(inputs_.begin(), inputs_.end());
+    RunningNeed need{graph_.temp(v), 0};
+    if (graph_.kind(own) == NodeKind::normal && follows_root(v)) need.own += graph_.mem(own);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const NodeId root = inputs_[i].first;
+      if (i + 1 < inputs_.size() && inputs_[i + 1].first == root) continue;  // the last one has the most bytes
+      const Bytes bytes = std::min(graph_.mem(root), inputs_[i].second);
+      if (graph_.kind(root) == NodeKind::normal) need.own += bytes;
+      if (graph_.is_residual(root) && !is_counted(graph_.unit(root), graph_.unit(v))) need.copies += bytes;
     }
     return need;
   }
 
+  /// The residuals of `unit` are on the device of `other` for certain, and counted there.
+  bool is_counted(UnitId unit, UnitId other) const {
+    return unit == other || (is_pinned(unit) && is_pinned(other) && graph_.unit_fixed(unit) == graph_.unit_fixed(other));
+  }
+
+  // Packing.
+
+  /// Residuals that must stay together: those of a unit, those pinned to one device. `running` and `extra`: this unit holds so much more.
+  std::vector<Bytes> residual_pieces(UnitId running, Bytes extra) const {
+    std::vector<Bytes> sizes;
+    for (UnitId u = 0; u < graph_.num_units(); ++u) {
+      if (is_pinned(u)) continue;
+      const Bytes size = residual_[u] + (u == running ? extra : 0);
+      if (size > 0) sizes.push_back(size);
+    }
+    for (DeviceId d = 0; d < machine_.num_devices(); ++d) {
+      const bool here = running >= 0 && is_pinned(running) && graph_.unit_fixed(running) == d;
+      const Bytes size = pinned_residual_[d] + (here ? extra : 0);
+      if (size > 0) sizes.push_back(size);
+    }
+    return sizes;
+  }
+
+  void add_pieces(std::vector<Bytes> sizes, NodeId node) {
+    std::sort(sizes.begin(), sizes.end(), std::greater<>());
+    pieces_.push_back({std::move(sizes), node});
+  }
+
+  /// All that is live while v runs: v with its inputs and output is one piece, every other buffer one.
+  void add_running_pieces(NodeId v) {
+    const RunningNeed need = need_of(v);
+    std::vector<NodeId> counted{graph_.root(v)};
+    for (const auto& input : inputs_) counted.push_back(input.first);
+    std::sort(counted.begin(), counted.end());
+    std::vector<Bytes> sizes = residual_pieces(graph_.unit(v), need.own);
+    for (const LivePiece& piece : cuts_.pieces(v)) {
+      if (!std::binary_search(counted.begin(), counted.end(), piece.root)) sizes.push_back(piece.bytes);
+    }
+    add_pieces(std::move(sizes), v);
+  }
+
+  void find_pieces() {
+    add_pieces(residual_pieces(-1, 0), -1);
+    std::vector<NodeId> nodes;
+    const auto add = [&](NodeId v) {
+      if (v >= 0 && graph_.comp(v) > 0 && std::find(nodes.begin(), nodes.end(), v) == nodes.end()) nodes.push_back(v);
+    };
+    for (const Need& need : {needs_.anywhere, needs_.beside_pinned}) {
+      if (need.running == need.node) add(need.node);
+    }
+    for (std::size_t i = 0; i < live_.size() && nodes.size() < kPackedNodes; ++i) add(live_[i].node);
+    for (const NodeId v : nodes) add_running_pieces(v);
+  }
+
+  /// The greatest capacity above `known` that the bound refutes, plus one; `known` if there is none. What is refuted for a
+  /// capacity is impossible for all lesser ones, whatever the bound says of them.
+  Bytes least_packing(const Pieces& pieces, Bytes known) const {
+    const auto refuted = [&](Bytes capacity) { return bins_needed(pieces.sizes, capacity) > machine_.num_devices(); };
+    if (!refuted(known)) return known;
+    Bytes low = known, high = known + 1;  // low is refuted
+    while (high < kSumLimit && refuted(high)) {
+      low = high;
+      high = high > kSumLimit / 2 ? kSumLimit : high * 2;
+    }
+    while (high - low > 1) {
+      const Bytes middle = low + (high - low) / 2;
+      (refuted(middle) ? low : high) = middle;
+    }
+    return low + 1;
+  }
+
+  // Texts and tests.
+
+  std::string cut_text(const LiveCut& cut) const {
+    return "while " + node_text(graph_, cut.node) + " runs, " + format_bytes(cut.bytes) +
+           " are held (residuals, and what was computed before it for it and after it)";
+  }
+  std::string need_text(const Need& need) const {
+    const std::string text = node_text(graph_, need.node) + " needs " + format_bytes(need.bytes) + " on its device ";
+    if (need.running < 0) return text + "at all times (the residuals tied to it)";
+    if (need.running == need.node) return text + "while it runs (the residuals tied to it, its inputs, output and workspace)";
+    return text + "while " + node_text(graph_, need.running) + " runs (all that is tied to it or waits for what is tied to it)";
+  }
+  std::string pieces_text(const Pieces& pieces) const {
+    const std::string what = pieces.node < 0 ? "the residuals that are tied together"
+                                             : "residuals and buffers that are live while " + node_text(graph_, pieces.node) + " runs";
+    return what + " are " + std::to_string(pieces.sizes.size()) + " pieces, the greatest of " + format_bytes(pieces.sizes.front()) +
+           ", that do not divide among " + std::to_string(machine_.num_devices()) + " devices";
+  }
+  std::string total_text() const {
+    return ", all devices together have " + format_bytes(static_cast<Bytes>(std::min<Wide>(total_, kSumLimit))) + " usable";
+  }
+  static std::string room_text(Bytes room) { return ", a device it may be on has " + format_bytes(room) + " usable"; }
+  Bytes greatest_usable() const { return usable_.empty() ? 0 : *std::max_element(usable_.begin(), usable_.end()); }
+
+  std::optional<std::string> all_residuals() const {
+    if (residual_sum_ <= total_) return std::nullopt;
+    return "the residuals (parameters, optimizer state) hold " + format_bytes(residual_sum_) + " at all times" + total_text();
+  }
+
+  std::optional<std::string> one_device() const {
+    for (DeviceId d = 0; d < machine_.num_devices(); ++d) {
+      if (needs_.pinned[d].bytes > usable_[d]) return need_text(needs_.pinned[d]) + room_text(usable_[d]);
+    }
+    if (needs_.anywhere.bytes > greatest_usable()) return need_text(needs_.anywhere) + room_text(greatest_usable());
+    Bytes room = 0;
+    for (DeviceId d = 0; d < machine_.num_devices(); ++d) room = std::max(room, usable_[d] - pinned_residual_[d]);
+    if (needs_.beside_pinned.bytes > room) return need_text(needs_.beside_pinned) + room_text(room) + " beside what is pinned to it";
+    return std::nullopt;
+  }
+
+  /// Units of which no two fit on one device, more than there are devices that hold one.
+  std::optional<std::string> units_apart() const {
+    std::vector<Bytes> sizes;
+    for (const Bytes bytes : residual_) {
+      if (bytes > greatest_usable() / 2) sizes.push_back(bytes);
+    }
+    if (sizes.empty()) return std::nullopt;
+    const Bytes least = *std::min_element(sizes.begin(), sizes.end());
+    std::int64_t holders = 0;
+    for (const Bytes usable : usable_) holders += usable >= least;
+    if (static_cast<std::int64_t>(sizes.size()) <= holders) return std::nullopt;
+    return std::to_string(sizes.size()) + " residual units of more than half of the greatest device (" + format_bytes(greatest_usable()) +
+           " usable) need a device each, but only " + std::to_string(holders) + " devices can hold one";
+  }
+
+  std::optional<std::string> one_cut() const {
+    if (live_.empty() || live_.front().bytes <= total_) return std::nullopt;
+    return cut_text(live_.front()) + total_text();
+  }
+
+  std::optional<std::string> packing() const {
+    for (const Pieces& pieces : pieces_) {
+      if (bins_needed(pieces.sizes, greatest_usable()) > machine_.num_devices()) {
+        return pieces_text(pieces) + " of " + format_bytes(greatest_usable()) + " usable at most";
+      }
+    }
+    return std::nullopt;
+  }
+
   const Graph& graph_;
   const Machine& machine_;
-  Bytes greatest_ = 0;
+  LiveCuts cuts_;
+  std::vector<Bytes> usable_;
   Wide total_ = 0;
-  std::vector<Bytes> residual_;             // by unit
-  std::vector<std::uint8_t> follows_root_;  // by node; only with aliases
+  std::vector<Bytes> residual_;         // by unit
+  std::vector<Bytes> pinned_residual_;  // by device
+  Bytes residual_sum_ = 0;
+  std::vector<std::uint8_t> follows_root_;         // by node; only with aliases
+  std::vector<std::pair<NodeId, Bytes>> inputs_;   // of the node looked at last: (buffer, bytes of an edge from it)
+  DeviceNeeds needs_;
+  std::vector<LiveCut> live_;
+  std::vector<Pieces> pieces_;
 };
 
 }  // namespace
 
+CapacityVerdict capacity_verdict(const Graph& graph, const Machine& machine, std::int64_t visits) {
+  const CapacityProof proof(graph, machine, visits);
+  return {proof.proof(), proof.bound()};
+}
+
 std::optional<std::string> proof_that_nothing_fits(const Graph& graph, const Machine& machine) {
-  return CapacityProof(graph, machine).find();
+  return CapacityProof(graph, machine, kCapacityVisits).proof();
 }
 
 }  // namespace pardnn

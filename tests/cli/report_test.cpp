@@ -35,11 +35,13 @@ TEST(SummaryText, MisfitSaysByHowMuchAndWhatWouldDo) {
   outcome.evaluation.lower_bound = 1000;
   outcome.evaluation.devices = {{"gpu0", 10, 9, 12, 3, 750, 4, false}};
   outcome.capacity_needed = 14;
+  outcome.capacity_bound = 13;
   outcome.cannot_fit = true;
   outcome.proof = "residuals need 12 bytes";
   const std::string text = summary_text(loaded, homogeneous_machine(1, 10), outcome);
   EXPECT_NE(text.find("feasible     no: 3 B over the usable memory in all"), std::string::npos) << text;
   EXPECT_NE(text.find("would fit    with 14 B on each device"), std::string::npos) << text;
+  EXPECT_NE(text.find("nothing fits with less than 13 B on each device"), std::string::npos) << text;
   EXPECT_NE(text.find("no placement fits: residuals need 12 bytes"), std::string::npos) << text;
   EXPECT_NE(text.find("1.500 x the lower bound"), std::string::npos) << text;
   EXPECT_NE(text.find("gpu0        4  50.0 %  12 B     9 B       3 B"), std::string::npos) << text;
