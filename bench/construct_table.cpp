@@ -1,6 +1,7 @@
 /// Makespans of every baseline and constructor variant on given graphs, beside the best of a table of peers.
 ///
-/// construct_table [--k 4,16] [--envelope FILE.csv] [--links free|ports] [--memory FACTOR] [--only SUBSTRING|=NAME] GRAPH.h5 ...
+/// construct_table [--k 4,16] [--envelope FILE.csv] [--links free|ports] [--memory FACTOR] [--only SUBSTRING|=NAME] [--variants NAME,...] GRAPH.h5 ...
+/// --variants: these list schedulers alone, by the names that variant_name gives (without -ports, -mem, -d), with -fbN for N rounds of feedback.
 /// One CSV row per graph, K and variant: makespan under fifo and priority over the lower bound, and over the peers' best where known.
 #include <cstdio>
 #include <ctime>
@@ -30,7 +31,7 @@ struct Settings {
   std::string envelope, only;
   Links links = Links::free;
   double memory = 0;  ///< usable memory per device, as a factor of (peak of the whole graph on one device) / K; 0: unlimited
-  bool baselines = true;
+  std::vector<std::string> variants;  ///< empty: all
   std::vector<std::string> files;
 };
 
@@ -60,6 +61,8 @@ Settings parse(int argc, char** argv) {
       settings.links = value == "ports" ? Links::ports : Links::free;
     } else if (flag == "--memory") {
       settings.memory = std::stod(value);
+    } else if (flag == "--variants") {
+      settings.variants = split(value, ',');
     } else if (flag == "--only") {
       settings.only = value;
     } else {
@@ -142,14 +145,9 @@ class Table {
 std::map<std::string, double> Table::envelope;
 
 /// Every variant worth comparing: the table that a portfolio is chosen from.
-std::vector<ListOptions> variants(const Machine& machine, bool memory) {
+std::vector<ListOptions> variants(const ListOptions& base) {
   std::vector<ListOptions> all;
   const auto add = [&all](const ListOptions& options) { all.push_back(options); };
-  ListOptions base;
-  if (machine.links == Links::ports) base.ports = true;
-  if (memory) {
-    for (DeviceId d = 0; d < machine.num_devices(); ++d) base.budget.push_back(machine.usable(d));
-  }
   for (const ListMethod method : {ListMethod::heft, ListMethod::etf}) {
     for (const bool lazy : {false, true}) {
       for (const Millionths weight : {kOne / 2, kOne, 2 * kOne}) {
@@ -182,6 +180,29 @@ std::vector<ListOptions> variants(const Machine& machine, bool memory) {
   return all;
 }
 
+/// The options that variant_name calls `name`; `base` for what the name does not say.
+ListOptions variant(const std::string& name, ListOptions base) {
+  const std::vector<std::string> parts = split(name, '-');
+  const auto number = [](const std::string& part) { return static_cast<Millionths>(std::stod(part.substr(1)) * kOne + 0.5); };
+  base.method = parts[0] == "heft" ? ListMethod::heft : parts[0] == "etf" ? ListMethod::etf : ListMethod::eil;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::string& part = parts[i];
+    if (part == "lazy") base.lazy_sources = true;
+    else if (part == "plan") base.queue_estimate = QueueEstimate::plan;
+    else if (part == "near") base.device_ties = DeviceTies::latest_input;
+    else if (part == "id") base.decide_first = DecideFirst::lower_file_id;
+    else if (part == "dbl") base.dispatch = Dispatch::bottom_level;
+    else if (part == "fav") base.favourite_children = true;
+    else if (part[0] == 'c') base.comm_weight = number(part);
+    else if (part[0] == 'a') base.lookahead = number(part);
+    else if (part[0] == 'i') base.co_inputs = number(part);
+    else if (part[0] == 'r') base.reserve = number(part);
+    else if (part[0] == 't') base.heir_through = number(part);
+    else throw std::runtime_error("no variant is called " + name);
+  }
+  return base;
+}
+
 void run_graph(const Settings& settings, const std::string& file) {
   const Graph graph(read_graph_data(file));
   const std::string stem = std::filesystem::path(file).stem().string();
@@ -200,10 +221,22 @@ void run_graph(const Settings& settings, const std::string& file) {
     }
     const CostModel costs(graph, machine);
     Table table(settings, stem, costs);
+    ListOptions base;
+    base.ports = machine.links == Links::ports;
+    if (settings.memory > 0) {
+      for (DeviceId d = 0; d < k; ++d) base.budget.push_back(machine.usable(d));
+    }
+    for (const std::string& name : settings.variants) {
+      const std::size_t feedback = name.find("-fb");
+      const ListOptions options = variant(name.substr(0, feedback), base);
+      const int rounds = feedback == std::string::npos ? 0 : std::stoi(name.substr(feedback + 3));
+      table.time_row("+" + name, [&] { return construct_with_feedback(costs, options, rounds).back(); });
+    }
+    if (!settings.variants.empty()) continue;
     for (const Baseline& baseline : all_baselines()) {
       table.time_row(std::string(baseline.name), [&] { return baseline.run(costs); });
     }
-    for (const ListOptions& options : variants(machine, settings.memory > 0)) {
+    for (const ListOptions& options : variants(base)) {
       table.time_row(fmt::format("+{}", variant_name(options)), [&] { return construct_list(costs, options); });
       for (int rounds = 1; rounds <= 2 && settings.only.find("fb") != std::string::npos; ++rounds) {
         table.time_row(fmt::format("+{}-fb{}", variant_name(options), rounds),

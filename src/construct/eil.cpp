@@ -8,6 +8,7 @@
 #include "construct/list_order.hpp"
 #include "construct/list_state.hpp"
 #include "construct/memory_ledger.hpp"
+#include "construct/reservations.hpp"
 
 namespace pardnn {
 namespace {
@@ -55,13 +56,14 @@ class Eil {
         inputs_(costs.num_devices()),
         ahead_(costs.num_devices()) {
     const Graph& graph = costs.graph();
-    if (!fifo_ || options.decide_first == DecideFirst::greater_bottom_level) {
+    if (!fifo_ || options.decide_first == DecideFirst::greater_bottom_level || options.reserve > 0) {
       rank_ = list_order(costs, options.bottom_levels).rank;
     }
     waiting_.resize(graph.num_nodes());
     started_.reserve(graph.num_nodes());
     for (NodeId v = 0; v < graph.num_nodes(); ++v) waiting_[v] = state_.num_awaited(v);
     if (!options.budget.empty()) start_ledger();
+    if (options.reserve > 0) reservations_ = std::make_unique<Reservations>(state_, rank_, options_);
   }
 
   Constructed run() {
@@ -174,6 +176,7 @@ class Eil {
     device.planned_end = std::max(device.planned_end, ready) + duration;
     device.latest_ready = std::max(device.latest_ready, ready);
     update_next(d);
+    if (reservations_) reservations_->reserve(v, d, std::max(now, device.until) + device.queued_work);
   }
 
   void charge(NodeId v, DeviceId d, Nanoseconds now) {
@@ -198,7 +201,9 @@ class Eil {
     Nanoseconds best_score = 0;
     for (const DeviceId d : state_.devices()) {
       const RunningDevice& device = devices_[d];
-      Nanoseconds score = std::max(free_for(device, inputs_[d], now), inputs_[d]) + state_.costs().duration(v, d);
+      const Nanoseconds free = free_for(device, inputs_[d], now);
+      Nanoseconds score = std::max(free, inputs_[d]) + state_.costs().duration(v, d);
+      if (reservations_) score = reservations_->charged_end({v, free, inputs_[d], score}, d);
       if (ahead) score += ahead_[d];
       if (best != kNoDevice) {
         if (ledger_ && over_[d] != over_[best]) {
@@ -297,6 +302,7 @@ class Eil {
   std::vector<NodeId> settled_;
   std::unique_ptr<MemoryLedger> ledger_;
   std::vector<Bytes> over_;
+  std::unique_ptr<Reservations> reservations_;
 };
 
 /// Devices of the units that hold a lazy node, kNoDevice for all others, by node.

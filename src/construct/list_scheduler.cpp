@@ -24,6 +24,8 @@ std::string variant_name(const ListOptions& options) {
   if (options.comm_weight != kOne) name.append("-c").append(millionths_text(options.comm_weight));
   if (options.lookahead != 0) name.append("-a").append(millionths_text(options.lookahead));
   if (options.co_inputs != 0) name.append("-i").append(millionths_text(options.co_inputs));
+  if (options.reserve != 0) name.append("-r").append(millionths_text(options.reserve));
+  if (options.heir_through != ListOptions{}.heir_through) name.append("-t").append(millionths_text(options.heir_through));
   if (options.queue_estimate == QueueEstimate::plan) name += "-plan";
   if (options.device_ties == DeviceTies::latest_input) name += "-near";
   if (options.decide_first == DecideFirst::lower_file_id) name += "-id";

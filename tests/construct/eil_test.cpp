@@ -99,6 +99,50 @@ TEST(Eil, LooksBesideAtOtherInputsOfItsConsumers) {
   EXPECT_EQ(HandPlan(graph, test::byte_per_ns(3), options).on("B"), 1);
 }
 
+//  A(4) -> V(0) -> X(9) -> Y(9)     K = 2, A on device 0, edges of 3 bytes; file order A, W, V, X, Y.
+//   `----> W(9)
+// At 4, V takes device 0 and W, with the lower bottom level, would end there at 13, on 1 at 16. But W has the lower id: it would run before V, and X
+// behind V would start at 13 instead of 4. Charged for these 9, W goes to 1; charged for a third of them (13 + 3), it still prefers the lower index.
+TEST(Eil, KeepsItsDeviceForTheHeir) {
+  const GraphBuilder graph = GraphBuilder()
+                                 .node("A", 4).node("W", 9).node("V", 0).node("X", 9).node("Y", 9).pin("A", 0)
+                                 .edge("A", "W", 3).edge("A", "V", 3).edge("V", "X", 3).edge("X", "Y", 3);
+  ListOptions options;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).plan.makespan, 31);
+  options.reserve = kOne / 3;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("W"), 0);
+  options.reserve = kOne;
+  const HandPlan plan(graph, test::byte_per_ns(2), options);
+  EXPECT_EQ(plan.on("W"), 1);
+  EXPECT_EQ(plan.on("X"), 0);
+  EXPECT_EQ(plan.starts("X"), 4);
+  EXPECT_EQ(plan.plan.makespan, 22);
+}
+
+//  A(4) -> V(1) -> U(1) -> X(10)    The mean duration is 4: V and U are short to a tenth of it, rounded up.
+//   `----> Z(1) -> W(9)             File order A, Z, V, U, W, X.
+// At 5, Z has run and V runs; W would be done on device 0 at 15, on 1 at 17. U goes before W, X behind it does not.
+TEST(Eil, LooksThroughShortNodesForTheHeir) {
+  const GraphBuilder graph = GraphBuilder()
+                                 .node("A", 4).node("Z", 1).node("V", 1).node("U", 1).node("W", 9).node("X", 10).pin("A", 0)
+                                 .edge("A", "Z", 3).edge("A", "V", 3).edge("V", "U", 3).edge("U", "X", 3).edge("Z", "W", 3);
+  ListOptions options;
+  options.reserve = kOne;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("W"), 1);
+  options.heir_through = 0;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("W"), 0);
+}
+
+// The heir X of A is placed on device 1 (pinned) before W comes: device 0 has nothing left to wait for.
+TEST(Eil, KeepsNothingForHeirsThatHaveADevice) {
+  const GraphBuilder graph = GraphBuilder()
+                                 .node("A", 4).node("W", 9).node("V", 0).node("X", 9).node("Y", 9).pin("A", 0).pin("X", 1)
+                                 .edge("A", "W", 3).edge("A", "V", 3).edge("V", "X", 3).edge("X", "Y", 3);
+  ListOptions options;
+  options.reserve = kOne;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("W"), 0);
+}
+
 /// Random graph and machine of any kind.
 struct RandomPlan {
   RandomPlan(std::uint64_t seed, bool ports_free = true)
@@ -130,6 +174,8 @@ TEST(Eil, ThePlanIsTheEmulatedFifoRun) {
       options.queue_estimate = seed % 2 == 0 ? QueueEstimate::plan : QueueEstimate::work;
       options.co_inputs = seed % 7 == 0 ? kOne : 0;
       options.comm_weight = seed % 5 == 0 ? 1'500'000 : kOne;
+      options.reserve = seed % 4 < 2 ? kOne : 0;
+      options.heir_through = seed % 8 == 0 ? kOne : ListOptions{}.heir_through;
       const Constructed plan = eil(drawn.costs, options);
       Emulator emulator(drawn.costs);
       EXPECT_EQ(emulator.run(plan.device, Policy::fifo).start, plan.start) << "seed " << seed << " lazy " << lazy;
@@ -143,6 +189,7 @@ TEST(Eil, DispatchByBottomLevelIsTheEmulatedPriorityRun) {
     const RandomPlan drawn(seed);
     ListOptions options;
     options.dispatch = Dispatch::bottom_level;
+    options.reserve = seed % 2 == 0 ? kOne : 0;
     const Constructed plan = eil(drawn.costs, options);
     Emulator emulator(drawn.costs);
     EXPECT_EQ(emulator.run(plan.device, Policy::priority, plan.priority).start, plan.start) << "seed " << seed;

@@ -23,6 +23,7 @@ std::vector<ListOptions> all_kinds(DeviceId devices) {
       options.lookahead = kOne;
       options.ports = true;
       options.favourite_children = true;
+      options.reserve = 2 * kOne;
       all.push_back(options);
       options.comm_weight = kOne / 2;
       options.settle_again = false;
@@ -151,7 +152,9 @@ TEST(ListScheduler, NamesTellVariantsApart) {
   options.lookahead = kOne / 4;
   options.devices = {0, 1};
   options.budget = {1};
-  EXPECT_EQ(variant_name(options), "eil-lazy-c1.5-a0.25-d2-mem");
+  options.reserve = kOne;
+  options.heir_through = kOne / 2;
+  EXPECT_EQ(variant_name(options), "eil-lazy-c1.5-a0.25-r1-t0.5-d2-mem");
 }
 
 // A chain longer than any call stack could follow, all of it lazy.
