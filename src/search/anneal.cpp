@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "parallel/random.hpp"
+#include "search/cooling.hpp"
 #include "search/critical_chain.hpp"
 
 namespace pardnn {
@@ -16,24 +16,11 @@ namespace {
 constexpr std::int64_t kGap = std::int64_t{1} << 31;
 constexpr std::uint64_t kStage = 0x616e6e65616c;  // "anneal"
 
-/// A stream of random numbers that is a function of its seed alone.
-class Stream {
- public:
-  explicit Stream(std::uint64_t seed) : seed_(seed) {}
-  std::uint64_t bits() { return random_bits(seed_, kStage, next_++); }
-  std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_below(bits(), static_cast<std::uint64_t>(n))); }
-  bool chance(std::int64_t percent) { return below(100) < percent; }
-
- private:
-  std::uint64_t seed_;
-  std::uint64_t next_ = 0;
-};
-
 class Annealer {
  public:
   Annealer(Judge& judge, Candidate start, const AnnealOptions& options)
       : judge_(judge), graph_(judge.costs().graph()), devices_(judge.costs().num_devices()), options_(options),
-        random_(options.seed), current_(start), best_(std::move(start)), ordered_(judge.policy() == Policy::priority) {
+        random_(options.seed, kStage), current_(start), best_(std::move(start)), ordered_(judge.policy() == Policy::priority) {
     for (DeviceId d = 0; d < devices_; ++d) capacity_ += std::min(judge_.usable(d), kSumLimit / 1024 / devices_);
     capacity_ = std::max<Bytes>(capacity_, 1);
   }
@@ -44,12 +31,11 @@ class Annealer {
     scale_ = std::max<Nanoseconds>(current_.score.makespan, 1);
     if (ordered_ && current_.priority.empty()) adopt_order();
     look_at_run();
-    std::int64_t temperature = options_.start_millionths * 1024;
     const std::int64_t steps = 200;
-    for (std::int64_t step = 0; step < steps; ++step) {
+    Cooling cooling(options_.start_millionths, options_.end_millionths, steps, scale_);
+    for (std::int64_t step = 0; step < steps; ++step, cooling.step()) {
       if (is_done()) break;
-      for (std::int64_t i = options_.runs * step / steps; i < options_.runs * (step + 1) / steps; ++i) try_move(temperature / 1024);
-      temperature = cooled(temperature, steps);
+      for (std::int64_t i = options_.runs * step / steps; i < options_.runs * (step + 1) / steps; ++i) try_move(cooling);
     }
     return std::move(best_);
   }
@@ -64,16 +50,6 @@ class Annealer {
   bool is_done() const {
     return (best_.score.feasible() && best_.score.makespan <= options_.good_enough) ||
            (options_.should_stop && options_.should_stop());
-  }
-
-  /// Geometric from start to end over `steps`, in integers: each step takes off temperature * rate / 2^16.
-  std::int64_t cooled(std::int64_t temperature, std::int64_t steps) const {
-    // ln(start / end) by counting halvings (in 1/1024): exact enough, and the same everywhere.
-    std::int64_t ratio = options_.start_millionths * 1024 / std::max<std::int64_t>(options_.end_millionths, 1), halvings = 0;
-    for (; ratio >= 2048; ratio /= 2) halvings += 1024;
-    halvings += ratio - 1024;
-    const std::int64_t rate = halvings * 45426 / 1024 / steps;  // ln 2 * 2^16 = 45426
-    return std::max<std::int64_t>(temperature - temperature * rate / 65536, 1);
   }
 
   /// What annealing minimises: the makespan, and a price for bytes that do not fit.
@@ -102,15 +78,12 @@ class Annealer {
     ready_.assign(judge_.ready().begin(), judge_.ready().end());
   }
 
-  void try_move(std::int64_t temperature) {
+  void try_move(const Cooling& cooling) {
     changes_.clear();
     propose();
     if (changes_.empty()) return;
     swap_in();
-    // Metropolis with the random number drawn first: the candidate is accepted if its energy is within the threshold.
-    __extension__ using Wide = __int128;
-    const Nanoseconds slack = static_cast<Nanoseconds>(Wide(scale_) * temperature * negative_log() / 1'000'000 / 1024);
-    const Nanoseconds threshold = energy(current_.score) + slack;
+    const Nanoseconds threshold = energy(current_.score) + cooling.slack(random_);
     Score score;
     const bool alive = judge_.score_within_makespan(current_.device, current_.priority, threshold, score);
     if (alive && energy(score) <= threshold) {
@@ -124,14 +97,6 @@ class Annealer {
     } else {
       swap_in();
     }
-  }
-
-  /// -ln(u) * 1024 for a uniform u in (0, 1]: halvings counted in bits, plus a linear piece between them.
-  std::int64_t negative_log() {
-    const std::uint64_t bits = random_.bits() | 1;
-    const int zeros = __builtin_clzll(bits);
-    const std::int64_t fraction = static_cast<std::int64_t>((bits << zeros) >> 53) & 1023;  // next 10 bits
-    return (static_cast<std::int64_t>(zeros) * 1024 + (1023 - fraction)) * 45426 / 65536;
   }
 
   /// Exchanges the proposed changes with what they replace; calling it twice restores.
@@ -250,7 +215,7 @@ class Annealer {
   const Graph& graph_;
   DeviceId devices_;
   const AnnealOptions& options_;
-  Stream random_;
+  RandomStream random_;
   Candidate current_, best_;
   bool ordered_;
   Nanoseconds scale_ = 1;

@@ -7,6 +7,7 @@
 #include "search/anneal.hpp"
 #include "search/chain_descent.hpp"
 #include "search/exhaustive.hpp"
+#include "search/key_anneal.hpp"
 #include "search/pool.hpp"
 #include "search/starts.hpp"
 
@@ -25,6 +26,8 @@ std::int64_t visit_budget(Preset preset) {
 
 /// A visit of the chain descent (a started node, with its set-up) costs about three of a whole emulation.
 constexpr std::int64_t kDescentVisit = 3;
+/// A list that is decoded, emulated and thrown away costs about six of them.
+constexpr std::int64_t kDecodeVisit = 6;
 /// Graphs up to this size are annealed, too: their emulation takes well below a millisecond.
 constexpr std::int64_t kAnnealedVisits = 20'000;
 
@@ -98,21 +101,46 @@ void anneal(Pool& pool, const Candidate& start, std::int64_t visits, std::uint64
   pool.keep(std::move(better));
 }
 
+/// Lists for a scheduler, annealed: the methods that make the most of a list under each policy.
+void anneal_lists(Pool& pool, std::int64_t visits, const SeedSearchOptions& options) {
+  const Judge& judge = pool.judge();
+  std::vector<ListMethod> methods{judge.policy() == Policy::priority ? ListMethod::etf : ListMethod::eil};
+  if (options.preset == Preset::strong) methods = {ListMethod::etf, ListMethod::heft, ListMethod::eil};
+  for (const ListMethod method : methods) {
+    KeyAnnealOptions annealing;
+    annealing.decoder.method = method;
+    annealing.decoder.lazy_sources = true;
+    annealing.decoder.ports = judge.costs().machine().links == Links::ports;
+    if (judge.policy() == Policy::priority) annealing.decoder.dispatch = Dispatch::bottom_level;
+    const Graph& graph = judge.costs().graph();
+    annealing.runs = std::min(visits / static_cast<std::int64_t>(methods.size()) / visits_of_a_run(graph) / kDecodeVisit,
+                              kMostRunsPerUnit * graph.num_units());
+    annealing.seed = options.seed;
+    annealing.good_enough = options.lower_bound;
+    annealing.should_stop = options.should_stop;
+    pool.keep(anneal_keys(pool.judge(), annealing));
+    if (is_finished(pool, options)) return;
+  }
+}
+
 /// Descents from all of the pool, then annealing (small graphs) and further descent from the best.
 void improve_pool(Pool& pool, const SeedSearchOptions& options, StageClock::Stage& stage) {
   const std::int64_t budget = visit_budget(options.preset);
   const bool small = visits_of_a_run(pool.judge().costs().graph()) <= kAnnealedVisits;
   const std::vector<Candidate> starts = pool.candidates();
-  const std::int64_t each = budget / 2 / static_cast<std::int64_t>(starts.size());
+  const std::int64_t each = budget / (small ? 4 : 2) / static_cast<std::int64_t>(starts.size());
   std::int64_t done = 0;
   for (const Candidate& start : starts) {
     descend(pool, start, each, options);
     stage.reach(++done);
     if (is_finished(pool, options)) return;
   }
-  const Candidate best = pool.best();
-  if (small) anneal(pool, best, budget / 2, 1, options);
-  if (is_finished(pool, options)) return;
+  if (small) {
+    anneal_lists(pool, budget / 4, options);
+    if (is_finished(pool, options)) return;
+    anneal(pool, Candidate(pool.best()), budget / 4, 1, options);
+    if (is_finished(pool, options)) return;
+  }
   descend(pool, Candidate(pool.best()), budget / (small ? 4 : 2), options);
 }
 
@@ -141,11 +169,7 @@ Candidate search_seed(Judge& judge, const SeedSearchOptions& options, StageClock
     repair_pool(pool, options);
   }
   if (stopped()) return pool.best();
-  bool complete = false;
-  {
-    auto stage = clock.stage("all placements of a tiny graph");
-    complete = try_everything(pool, options);
-  }
+  const bool complete = try_everything(pool, options);
   if (options.preset == Preset::fast || stopped()) return pool.best();
   if (complete && judge.policy() == Policy::fifo) return pool.best();
   auto stage = clock.stage("improvement", static_cast<std::int64_t>(pool.candidates().size()));
