@@ -88,6 +88,7 @@ class ChainDescent {
     }
     device_ = best_.device;
     priority_ = best_.priority;
+    list_transfers();
   }
 
   /// Goes along the chain once and collects changes that gain where they are made.
@@ -119,8 +120,54 @@ class ChainDescent {
         if (try_on(forward_segment(i + 1, length), device_[next.cause])) return gain_end_;
         if (try_on(backward_segment(i, length), device_[next.node])) return gain_end_;
       }
+      if (!run_.delivered().empty() && try_port(i)) return gain_end_;
     }
     return i;
+  }
+
+  /// The transfer into link i + 1 waited for its sender's port: consumers of the transfers before it come to the sender.
+  bool try_port(std::size_t i) {
+    const NodeId x = chain_[i + 1].cause, y = chain_[i + 1].node;
+    const DeviceId p = device_[x];
+    EdgeId last = -1;
+    for (EdgeId e = graph_.out_begin(x); e < graph_.out_end(x); ++e) {
+      if (graph_.target(e) == y && graph_.bytes(e) > 0 && (last < 0 || run_.delivered()[e] > run_.delivered()[last])) last = e;
+    }
+    if (last < 0) return false;
+    Nanoseconds begin = leaves_port(last) - costs_.transfer(last, p, device_[y]);
+    const auto& sent = sent_from_[p];
+    for (int back = 0; back < 4 && begin > run_.schedule().finish[x]; ++back) {
+      auto at = std::lower_bound(sent.begin(), sent.end(), std::pair{begin, EdgeId{0}});
+      if (at == sent.end() || at->first != begin) return false;
+      const EdgeId before = at->second;
+      const NodeId consumer = graph_.target(before);
+      if (try_on({{graph_.unit(consumer)}, consumer, 0, i + 1}, p)) return true;
+      begin -= costs_.transfer(before, p, device_[consumer]);
+    }
+    return false;
+  }
+
+  /// When the transfer of cut edge e has left its sender's port.
+  Nanoseconds leaves_port(EdgeId e) const {
+    const NodeId v = source_of_[e];
+    return run_.delivered()[e] - costs_.latency(device_[v], device_[graph_.target(e)]);
+  }
+
+  /// Transfers of each device by the time they leave its port.
+  void list_transfers() {
+    if (run_.delivered().empty()) return;
+    if (source_of_.empty()) {
+      source_of_.resize(static_cast<std::size_t>(graph_.num_edges()));
+      for (NodeId v = 0; v < graph_.num_nodes(); ++v) {
+        for (EdgeId e = graph_.out_begin(v); e < graph_.out_end(v); ++e) source_of_[e] = v;
+      }
+    }
+    sent_from_.assign(static_cast<std::size_t>(costs_.num_devices()), {});
+    for (EdgeId e = 0; e < graph_.num_edges(); ++e) {
+      const DeviceId p = device_[source_of_[e]];
+      if (graph_.bytes(e) > 0 && device_[graph_.target(e)] != p) sent_from_[p].emplace_back(leaves_port(e), e);
+    }
+    for (auto& sent : sent_from_) std::sort(sent.begin(), sent.end());
   }
 
   std::vector<std::size_t> segment_lengths(std::uint64_t pass) const {
@@ -359,6 +406,9 @@ class ChainDescent {
   std::vector<Nanoseconds> latest_;             ///< start of each node that keeps the makespan
   std::vector<std::pair<NodeId, Nanoseconds>> kept_latest_;
   std::vector<std::vector<NodeId>> on_device_;  ///< nodes with a duration, by start
+
+  std::vector<NodeId> source_of_;               ///< of each edge; under ports
+  std::vector<std::vector<std::pair<Nanoseconds, EdgeId>>> sent_from_;
 
   // The base with the changes under trial.
   std::vector<DeviceId> device_;
