@@ -3,106 +3,140 @@
 #include <algorithm>
 #include <utility>
 
+#include "memory/buffer_members.hpp"
+
 namespace pardnn {
 namespace {
 
 __extension__ using Wide = __int128;
 
-/// Finds the one unit on a device that still needs something after a moment.
-class SoleUser {
+/// Finds out which parts still need a holding after a moment, and credits them.
+class Credits {
  public:
-  void add(UnitId unit) {
-    if (unit_ == kNobody) unit_ = unit;
-    if (unit_ != unit) several_ = true;
+  Credits(Judge& judge, const MoveParts& parts, std::span<const DeviceId> device, Claim claim)
+      : graph_(judge.costs().graph()), finish_(judge.schedule().finish), parts_(parts), members_(graph_), device_(device),
+        claim_(claim), unit_bytes_(static_cast<std::size_t>(graph_.num_units()), 0),
+        group_bytes_(static_cast<std::size_t>(parts.num_parts() - parts.num_units())) {}
+
+  void add(const Holding& holding, Nanoseconds t) {
+    users_.clear();
+    find_users(holding, t);
+    if (users_.empty()) return;
+    credit([&](NodeId v) { return parts_.unit(v); }, holding);
+    if (parts_.num_parts() > parts_.num_units()) credit([&](NodeId v) { return parts_.group(v); }, holding);
   }
-  UnitId unit() const { return several_ ? kNobody : unit_; }
-  static constexpr UnitId kNobody = -1;
+
+  Bytes unit_bytes(UnitId unit) const { return unit_bytes_[unit]; }
+  /// (device, bytes) of a group, by device.
+  std::span<const std::pair<DeviceId, Bytes>> group_bytes(PartId group) const { return group_bytes_[group - parts_.num_units()]; }
 
  private:
-  UnitId unit_ = kNobody;
-  bool several_ = false;
-};
-
-/// The nodes whose outputs share a root's buffer. O(V) to make.
-class BufferMembers {
- public:
-  explicit BufferMembers(const Graph& graph) {
-    if (!graph.has_aliases()) return;
-    const NodeId nodes = graph.num_nodes();
-    offsets_.assign(static_cast<std::size_t>(nodes) + 1, 0);
-    for (NodeId v = 0; v < nodes; ++v) ++offsets_[graph.root(v) + 1];
-    for (NodeId v = 0; v < nodes; ++v) offsets_[v + 1] += offsets_[v];
-    members_.resize(static_cast<std::size_t>(nodes));
-    std::vector<NodeId> next(offsets_.begin(), offsets_.end());
-    for (NodeId v = 0; v < nodes; ++v) members_[next[graph.root(v)]++] = v;
-  }
-  std::span<const NodeId> of(const NodeId& root) const {
-    if (offsets_.empty()) return {&root, 1};
-    return {members_.data() + offsets_[root], static_cast<std::size_t>(offsets_[root + 1] - offsets_[root])};
+  void add_consumers(NodeId member, DeviceId p, Nanoseconds t) {
+    for (EdgeId e = graph_.out_begin(member); e < graph_.out_end(member); ++e) {
+      const NodeId u = graph_.target(e);
+      if (graph_.bytes(e) > 0 && device_[u] == p && finish_[u] > t) users_.push_back(u);
+    }
   }
 
- private:
-  std::vector<NodeId> offsets_, members_;
-};
-
-/// Adds the consumers of `member` on device p that end after t.
-void add_consumers(const Graph& graph, std::span<const DeviceId> device, const Schedule& schedule, NodeId member,
-                   DeviceId p, Nanoseconds t, SoleUser& user) {
-  for (EdgeId e = graph.out_begin(member); e < graph.out_end(member); ++e) {
-    const NodeId u = graph.target(e);
-    if (graph.bytes(e) > 0 && device[u] == p && schedule.finish[u] > t) user.add(graph.unit(u));
+  void find_users(const Holding& holding, Nanoseconds t) {
+    switch (holding.kind) {
+      case HoldingKind::residual:
+      case HoldingKind::workspace:
+        users_.push_back(holding.owner);
+        return;
+      case HoldingKind::copy:
+        add_consumers(holding.owner, holding.device, t);
+        return;
+      case HoldingKind::buffer:
+        for (const NodeId member : members_.of(holding.owner)) {
+          if (finish_[member] > t) users_.push_back(holding.owner);
+          add_consumers(member, holding.device, t);
+        }
+        return;
+    }
   }
-}
 
-/// The unit that alone keeps `holding` on its device after t, or kNobody.
-UnitId sole_holder(const Graph& graph, const BufferMembers& members, std::span<const DeviceId> device,
-                   const Schedule& schedule, const Holding& holding, Nanoseconds t) {
-  const UnitId own = graph.unit(holding.owner);
-  SoleUser user;
-  switch (holding.kind) {
-    case HoldingKind::residual:
-    case HoldingKind::workspace:
-      return own;
-    case HoldingKind::copy:
-      add_consumers(graph, device, schedule, holding.owner, holding.device, t, user);
-      return user.unit();
-    case HoldingKind::buffer:
-      for (const NodeId member : members.of(holding.owner)) {
-        if (schedule.finish[member] > t) user.add(own);
-        add_consumers(graph, device, schedule, member, holding.device, t, user);
+  template <typename PartOf>
+  void credit(PartOf&& part_of, const Holding& holding) {
+    if (claim_ == Claim::alone) {
+      const PartId part = part_of(users_.front());
+      for (const NodeId v : users_) {
+        if (part_of(v) != part) return;
       }
-      return user.unit();
+      credit_part(part, holding);
+      return;
+    }
+    claimants_.clear();
+    for (const NodeId v : users_) claimants_.push_back(part_of(v));
+    std::sort(claimants_.begin(), claimants_.end());
+    claimants_.erase(std::unique(claimants_.begin(), claimants_.end()), claimants_.end());
+    for (const PartId part : claimants_) credit_part(part, holding);
   }
-  return SoleUser::kNobody;
-}
 
-/// Eqn 4: compute time of the unit, and what its edges to other units on its device would cost once cut.
-Nanoseconds move_cost(const CostModel& costs, std::span<const DeviceId> device, UnitId unit) {
-  const Graph& graph = costs.graph();
-  Nanoseconds cost = 0;
-  for (const NodeId v : graph.unit_nodes(unit)) {
-    cost += costs.duration(v, device[v]);
-    for (EdgeId e = graph.out_begin(v); e < graph.out_end(v); ++e) {
-      const NodeId u = graph.target(e);
-      if (graph.unit(u) != unit && device[u] == device[v]) cost += costs.mean_cost(e);
+  void credit_part(PartId part, const Holding& holding) {
+    if (part == MoveParts::kNone) return;
+    if (!parts_.is_group(part)) {
+      unit_bytes_[part] += holding.bytes;
+      return;
     }
-    for (EdgeId i = graph.in_begin(v); i < graph.in_end(v); ++i) {
-      const NodeId u = graph.source(i);
-      if (graph.unit(u) != unit && device[u] == device[v]) cost += costs.mean_cost(graph.in_edge(i));
-    }
+    auto& by_device = group_bytes_[part - parts_.num_units()];
+    auto place = std::lower_bound(by_device.begin(), by_device.end(), holding.device,
+                                  [](const std::pair<DeviceId, Bytes>& a, DeviceId d) { return a.first < d; });
+    if (place == by_device.end() || place->first != holding.device) place = by_device.insert(place, {holding.device, 0});
+    place->second += holding.bytes;
   }
-  return cost;
-}
+
+  const Graph& graph_;
+  const std::vector<Nanoseconds>& finish_;
+  const MoveParts& parts_;
+  BufferMembers members_;
+  std::span<const DeviceId> device_;
+  Claim claim_;
+  std::vector<Bytes> unit_bytes_;
+  std::vector<std::vector<std::pair<DeviceId, Bytes>>> group_bytes_;
+  std::vector<NodeId> users_;
+  std::vector<PartId> claimants_;
+};
+
+/// Eqn 4: compute time of the part, and what its edges to others on its device would cost once cut.
+class MoveCost {
+ public:
+  MoveCost(const CostModel& costs, std::span<const DeviceId> device)
+      : costs_(costs), device_(device), stamp_(static_cast<std::size_t>(costs.graph().num_nodes()), -1) {}
+
+  Nanoseconds of(PartId part, std::span<const NodeId> nodes) {
+    const Graph& graph = costs_.graph();
+    for (const NodeId v : nodes) stamp_[v] = part;
+    Nanoseconds cost = 0;
+    for (const NodeId v : nodes) {
+      cost += costs_.duration(v, device_[v]);
+      for (EdgeId e = graph.out_begin(v); e < graph.out_end(v); ++e) {
+        if (is_cut(v, graph.target(e), part)) cost += costs_.mean_cost(e);
+      }
+      for (EdgeId i = graph.in_begin(v); i < graph.in_end(v); ++i) {
+        if (is_cut(v, graph.source(i), part)) cost += costs_.mean_cost(graph.in_edge(i));
+      }
+    }
+    return cost;
+  }
+
+ private:
+  bool is_cut(NodeId v, NodeId other, PartId part) const { return stamp_[other] != part && device_[other] == device_[v]; }
+
+  const CostModel& costs_;
+  std::span<const DeviceId> device_;
+  std::vector<PartId> stamp_;  // by node: the part it was last seen in
+};
 
 }  // namespace
 
 bool CandidateHeaps::WorseRatio::operator()(const MoveCandidate& a, const MoveCandidate& b) const {
   const Wide left = Wide(a.cost) * b.potential, right = Wide(b.cost) * a.potential;
-  return left != right ? left > right : a.unit > b.unit;
+  return left != right ? left > right : a.part > b.part;
 }
 
 bool CandidateHeaps::WorseCost::operator()(const MoveCandidate& a, const MoveCandidate& b) const {
-  return a.cost != b.cost ? a.cost > b.cost : a.unit > b.unit;
+  return a.cost != b.cost ? a.cost > b.cost : a.part > b.part;
 }
 
 void CandidateHeaps::push(const MoveCandidate& candidate) {
@@ -114,7 +148,7 @@ template <typename Heap>
 std::optional<MoveCandidate> CandidateHeaps::pop_untaken(Heap& heap) {
   MoveCandidate candidate{};
   while (heap.try_pop(candidate)) {
-    if (!taken_.contains(candidate.unit)) return candidate;
+    if (!taken_.contains(candidate.part)) return candidate;
   }
   return std::nullopt;
 }
@@ -122,7 +156,7 @@ std::optional<MoveCandidate> CandidateHeaps::pop_untaken(Heap& heap) {
 std::optional<MoveCandidate> CandidateHeaps::pop() {
   std::optional<MoveCandidate> chosen = pop_untaken(by_ratio_);
   if (!chosen) return std::nullopt;
-  if (const std::optional<MoveCandidate> covering = pop_untaken(covering_); covering && covering->unit != chosen->unit) {
+  if (const std::optional<MoveCandidate> covering = pop_untaken(covering_); covering && covering->part != chosen->part) {
     if (covering->cost < chosen->cost) {
       by_ratio_.push(*chosen);
       chosen = covering;
@@ -130,24 +164,30 @@ std::optional<MoveCandidate> CandidateHeaps::pop() {
       covering_.push(*covering);
     }
   }
-  taken_.insert(chosen->unit);
+  taken_.insert(chosen->part);
   return chosen;
 }
 
-std::vector<MoveCandidate> move_candidates(Judge& judge, std::span<const DeviceId> device, std::span<const Nanoseconds> at) {
-  const CostModel& costs = judge.costs();
-  const Graph& graph = costs.graph();
-  const BufferMembers members(graph);
-  std::vector<Bytes> potential(static_cast<std::size_t>(graph.num_units()), 0);
+std::vector<MoveCandidate> move_candidates(Judge& judge, const MoveParts& parts, std::span<const DeviceId> device,
+                                           std::span<const Nanoseconds> at, Claim claim) {
+  const Graph& graph = judge.costs().graph();
+  Credits credits(judge, parts, device, claim);
   judge.tracker().visit_holdings(device, judge.schedule(), judge.delivered(), [&](const Holding& holding) {
     const Nanoseconds t = at[holding.device];
-    if (t < 0 || holding.from > t || holding.to <= t) return;
-    const UnitId unit = sole_holder(graph, members, device, judge.schedule(), holding, t);
-    if (unit != SoleUser::kNobody && graph.unit_fixed(unit) == kNoDevice) potential[unit] += holding.bytes;
+    if (t >= 0 && holding.from <= t && holding.to > t) credits.add(holding, t);
   });
   std::vector<MoveCandidate> candidates;
+  std::vector<NodeId> nodes;
+  MoveCost cost(judge.costs(), device);
   for (UnitId u = 0; u < graph.num_units(); ++u) {
-    if (potential[u] > 0) candidates.push_back({u, potential[u], move_cost(costs, device, u)});
+    const DeviceId d = device[graph.unit_nodes(u).front()];
+    if (credits.unit_bytes(u) > 0) candidates.push_back({u, credits.unit_bytes(u), cost.of(u, graph.unit_nodes(u)), d});
+  }
+  for (PartId group = parts.num_units(); group < parts.num_parts(); ++group) {
+    for (const auto& [d, bytes] : credits.group_bytes(group)) {
+      parts.nodes_on(group, device, d, nodes);
+      candidates.push_back({group, bytes, cost.of(group, nodes), d});
+    }
   }
   return candidates;
 }

@@ -1,4 +1,4 @@
-/// Units whose move would free memory at the moment of an overflow, the cheapest per byte first (paper, 3.2.3).
+/// Parts whose move would free memory at the moment of an overflow, the cheapest per byte first (paper, 3.2.3).
 #pragma once
 
 #include <oneapi/tbb/concurrent_priority_queue.h>
@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "judge/judge.hpp"
+#include "repair/move_parts.hpp"
 
 namespace pardnn {
 
 struct MoveCandidate {
-  UnitId unit;
+  PartId part;
   Bytes potential;   ///< M_pot: bytes that the move frees on its device at the moment of overflow, > 0
-  Nanoseconds cost;  ///< move_cost (Eqn 4): compute time of the unit and its communication on the device it leaves
+  Nanoseconds cost;  ///< move_cost (Eqn 4): compute time of the part and its communication on the device it leaves
+  DeviceId device = 0;  ///< where it is
 };
 
 /// The two heaps of the min-knapsack (Eqns 3, 4): all candidates by cost / potential, and those that cover the whole
@@ -27,7 +29,7 @@ class CandidateHeaps {
 
   /// Safe to call from several threads at once. O(log n).
   void push(const MoveCandidate& candidate);
-  /// The next candidate: the top by ratio, or the cheaper top of those that cover the whole overflow. Each unit comes
+  /// The next candidate: the top by ratio, or the cheaper top of those that cover the whole overflow. Each part comes
   /// once. O(log n).
   std::optional<MoveCandidate> pop();
 
@@ -48,12 +50,19 @@ class CandidateHeaps {
   Bytes overflow_;
   ByRatio by_ratio_;
   ByCost covering_;
-  std::unordered_set<UnitId> taken_;
+  std::unordered_set<PartId> taken_;
 };
 
-/// Bytes that each unit's move would free at the peak of its device, for the devices in `at` (time, or -1: not asked).
-/// A residual counts wherever it lives; a buffer or copy counts for the one unit that holds it there after that time;
-/// what is used by several units counts for none. O(V + E log degree).
-std::vector<MoveCandidate> move_candidates(Judge& judge, std::span<const DeviceId> device, std::span<const Nanoseconds> at);
+/// Whose bytes a holding is.
+enum class Claim {
+  alone,    ///< of the one part that needs it from that moment on; what several need is nobody's
+  together  ///< of each part that needs it from that moment on
+};
+
+/// Bytes that each part holds at the given moments, units and groups alike. `at`: for each device a time of the run that `judge` judged
+/// last, or -1: not asked. A residual counts wherever it lives, a buffer or copy for those that still need it there after
+/// that time. `device` may differ from the placement that was judged. By part, then device. O(V + E log degree).
+std::vector<MoveCandidate> move_candidates(Judge& judge, const MoveParts& parts, std::span<const DeviceId> device,
+                                           std::span<const Nanoseconds> at, Claim claim);
 
 }  // namespace pardnn

@@ -1,7 +1,9 @@
 /// Overflow repair: Step 2 of the paper (3.2.3), as a loop that is verified by emulation and always ends.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "judge/judge.hpp"
@@ -9,7 +11,11 @@
 namespace pardnn {
 
 struct RepairOptions {
-  int rounds = 200;  ///< emulated rounds at most
+  int rounds = 200;  ///< rounds at most
+  /// Nodes and edges that may be visited, all emulations and estimates together, to try single moves and swaps where planned rounds do not help.
+  std::int64_t trial_visits = 50'000'000;
+  /// V, by node, or empty: groups of nodes that hang together, which may move as one (beside single units).
+  std::span<const std::int64_t> group_of_node = {};
   /// Asked between rounds; true ends the repair with what it has. Empty: never.
   std::function<bool()> should_stop;
 };
@@ -18,13 +24,15 @@ struct Repaired {
   std::vector<DeviceId> device;
   std::vector<std::int64_t> priority;
   Score score;
-  std::int64_t moved_units = 0;
+  std::int64_t moved_units = 0;  ///< moves kept, of units and of groups
 };
 
-/// Moves units off devices that overflow until everything fits or no move helps. Each round looks at the peak of every
-/// overfull device, moves the candidates that free most for least (two heaps) to devices that can hold them, and keeps
-/// what the emulated run confirms: the total overflow falls with every round that is kept. Units move at most once off
-/// each device, so it ends. O((V + E) log V) a round, not per move as in the paper.
+/// Moves units and groups off devices that overflow until everything fits or nothing helps. Each round plans with the times of the last
+/// run held fast (frozen_run.hpp): at the peak of every overfull device, the candidates that free most for least (two heaps) go to devices that
+/// have room for them as long as they are there, moment after moment, until the plan fits. The emulated run then confirms the
+/// plan, or the first half, quarter, ... of it. Where no plan helps, single moves and swaps that the estimate likes best are
+/// emulated one by one. What is kept lowers the total overflow, or the makespan at equal overflow, so it ends.
+/// O((V + E) log V) a round, not per move as in the paper.
 Repaired repair_overflow(Judge& judge, std::vector<DeviceId> device, std::vector<std::int64_t> priority,
                          const RepairOptions& options);
 

@@ -14,7 +14,7 @@ namespace {
 
 std::vector<UnitId> pop_all(CandidateHeaps& heaps) {
   std::vector<UnitId> order;
-  while (const auto candidate = heaps.pop()) order.push_back(candidate->unit);
+  while (const auto candidate = heaps.pop()) order.push_back(candidate->part);
   return order;
 }
 
@@ -26,14 +26,14 @@ std::vector<UnitId> slow_order(std::vector<MoveCandidate> left, Bytes overflow) 
   while (!left.empty()) {
     const auto by_ratio = std::min_element(left.begin(), left.end(), [](const MoveCandidate& a, const MoveCandidate& b) {
       const Wide l = Wide(a.cost) * b.potential, r = Wide(b.cost) * a.potential;
-      return l != r ? l < r : a.unit < b.unit;
+      return l != r ? l < r : a.part < b.part;
     });
     auto chosen = by_ratio;
     for (auto c = left.begin(); c != left.end(); ++c) {
       if (c->potential <= overflow) continue;
-      if (c->cost < chosen->cost || (chosen != by_ratio && c->cost == chosen->cost && c->unit < chosen->unit)) chosen = c;
+      if (c->cost < chosen->cost || (chosen != by_ratio && c->cost == chosen->cost && c->part < chosen->part)) chosen = c;
     }
-    order.push_back(chosen->unit);
+    order.push_back(chosen->part);
     left.erase(chosen);
   }
   return order;
@@ -101,7 +101,7 @@ std::vector<MoveCandidate> candidates_at(const test::GraphBuilder& builder, cons
   judge.score(device);
   std::vector<Nanoseconds> at(machine.devices.size(), -1);
   at[0] = t;
-  return move_candidates(judge, device, at);
+  return move_candidates(judge, MoveParts(graph, {}), device, at, Claim::alone);
 }
 
 Machine tiny(DeviceId devices) {
@@ -126,7 +126,7 @@ TEST(MoveCandidates, WhatOneUnitAloneHoldsAtThatMoment) {
   // At 6 b is gone, and c alone keeps a's buffer beside its own.
   const std::vector<MoveCandidate> later = candidates_at(g, tiny(2), {0, 0, 0, 0}, 6);
   ASSERT_EQ(later.size(), 2U);
-  EXPECT_EQ(later[1].unit, 3);
+  EXPECT_EQ(later[1].part, 3);
   EXPECT_EQ(later[1].potential, 5);
   EXPECT_EQ(later[1].cost, 7);
 }
@@ -137,7 +137,7 @@ TEST(MoveCandidates, ACopyBelongsToItsOnlyConsumer) {
   g.node("a", 1, 0).node("x", 1, 3).edge("a", "x", 5);
   const std::vector<MoveCandidate> found = candidates_at(g, tiny(2), {1, 0}, 2);
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].unit, 1);
+  EXPECT_EQ(found[0].part, 1);
   EXPECT_EQ(found[0].potential, 5);
   EXPECT_EQ(found[0].cost, 1);
 }
