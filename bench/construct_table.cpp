@@ -197,6 +197,8 @@ ListOptions variant(const std::string& name, ListOptions base) {
     else if (part[0] == 'a') base.lookahead = number(part);
     else if (part[0] == 'i') base.co_inputs = number(part);
     else if (part[0] == 'r') base.reserve = number(part);
+    else if (part[0] == 'p') base.port_price = number(part);
+    else if (part[0] == 's') base.stay = number(part);
     else if (part[0] == 't') base.heir_through = number(part);
     else throw std::runtime_error("no variant is called " + name);
   }

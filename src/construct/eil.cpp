@@ -8,6 +8,7 @@
 #include "construct/list_order.hpp"
 #include "construct/list_state.hpp"
 #include "construct/memory_ledger.hpp"
+#include "construct/port_plan.hpp"
 #include "construct/reservations.hpp"
 
 namespace pardnn {
@@ -43,7 +44,6 @@ struct RunningDevice {
   Nanoseconds queued_work = 0;  ///< durations of all that wait
   Nanoseconds planned_end = 0;  ///< end of all decided so far, in order of decision
   Nanoseconds latest_ready = 0; ///< greatest ready time of a node decided so far
-  Nanoseconds port_free = 0;
 };
 
 class Eil {
@@ -54,7 +54,8 @@ class Eil {
         fifo_(options.dispatch == Dispatch::fifo),
         devices_(costs.num_devices()),
         inputs_(costs.num_devices()),
-        ahead_(costs.num_devices()) {
+        ahead_(costs.num_devices()),
+        unsent_(costs.num_devices()) {
     const Graph& graph = costs.graph();
     if (!fifo_ || options.decide_first == DecideFirst::greater_bottom_level || options.reserve > 0) {
       rank_ = list_order(costs, options.bottom_levels).rank;
@@ -63,6 +64,7 @@ class Eil {
     started_.reserve(graph.num_nodes());
     for (NodeId v = 0; v < graph.num_nodes(); ++v) waiting_[v] = state_.num_awaited(v);
     if (!options.budget.empty()) start_ledger();
+    if (options.ports) ports_ = std::make_unique<PortPlan>(state_, options_);
     if (options.reserve > 0) reservations_ = std::make_unique<Reservations>(state_, rank_, options_);
   }
 
@@ -117,6 +119,7 @@ class Eil {
     devices_[d].running = -1;
     update_next(d);
     if (ledger_) ledger_->end(v, d, state_.unit_devices());
+    if (ports_) ports_->complete(v);
     for (EdgeId e = graph.out_begin(v); e < graph.out_end(v); ++e) {
       const NodeId w = graph.target(e);
       if (--waiting_[w] == 0) released_.push_back({decision_key(w), w});
@@ -156,6 +159,10 @@ class Eil {
     if (released_.size() > 1) std::sort(released_.begin(), released_.end());
     // Nothing is released while these are placed: every node in the list waits for none.
     for (const KeyedNode& released : released_) place(released.node, now);
+    if (ports_) {
+      ports_->send(now);
+      for (const KeyedNode& released : released_) enqueue(released.node, ports_->inputs_ready(released.node));
+    }
     released_.clear();
   }
 
@@ -166,17 +173,22 @@ class Eil {
     settled_.clear();
     state_.settle_inputs(v, d, settled_);
     if (ledger_) charge(v, d, now);
-    if (options_.ports) use_ports(v, d);
+    if (ports_) ports_->decide(v);
     RunningDevice& device = devices_[d];
-    // The emulated run looks at v only now, even if its inputs could have been there before (lazy inputs).
     const Nanoseconds ready = state_.inputs_ready(v, d);
-    device.queue.push({ready, dispatch_key(v), v});
+    if (!ports_) enqueue(v, ready);
     const Nanoseconds duration = state_.costs().duration(v, d);
     device.queued_work += duration;
     device.planned_end = std::max(device.planned_end, ready) + duration;
     device.latest_ready = std::max(device.latest_ready, ready);
-    update_next(d);
     if (reservations_) reservations_->reserve(v, d, std::max(now, device.until) + device.queued_work);
+  }
+
+  /// The inputs of v, which is placed, are there at `ready`.
+  void enqueue(NodeId v, Nanoseconds ready) {
+    const DeviceId d = state_.device(v);
+    devices_[d].queue.push({ready, dispatch_key(v), v});
+    update_next(d);
   }
 
   void charge(NodeId v, DeviceId d, Nanoseconds now) {
@@ -190,13 +202,14 @@ class Eil {
   /// Where v would finish first: inputs, the work queued before it, its duration, and what its placed consumers would wait for.
   DeviceId best_device(NodeId v, Nanoseconds now) {
     DeviceId last = state_.weighted_inputs(v, inputs_);
-    if (options_.ports) add_port_waits(v);
+    if (ports_) ports_->raise_inputs(v, now, inputs_, unsent_);
     const bool ahead = options_.lookahead > 0 || options_.co_inputs > 0;
     if (ahead) std::fill(ahead_.begin(), ahead_.end(), 0);
     if (options_.lookahead > 0) look_ahead(v);
     if (options_.co_inputs > 0) look_beside(v);
     if (ledger_) ledger_->assess(v, state_.unit_devices(), state_.finishes(), over_);
     if (options_.device_ties == DeviceTies::lower_index) last = kNoDevice;
+    if (ports_ && !options_.foreseen.empty()) last = options_.foreseen[v];
     DeviceId best = kNoDevice;
     Nanoseconds best_score = 0;
     for (const DeviceId d : state_.devices()) {
@@ -205,6 +218,7 @@ class Eil {
       Nanoseconds score = std::max(free, inputs_[d]) + state_.costs().duration(v, d);
       if (reservations_) score = reservations_->charged_end({v, free, inputs_[d], score}, d);
       if (ahead) score += ahead_[d];
+      if (ports_) score += ports_->charge(v, d, unsent_[d]);
       if (best != kNoDevice) {
         if (ledger_ && over_[d] != over_[best]) {
           if (over_[d] > over_[best]) continue;
@@ -256,31 +270,6 @@ class Eil {
     for (const DeviceId d : state_.devices()) ahead_[d] = ceil_mul_div(ahead_[d], options_.lookahead, kOne);
   }
 
-  /// A transfer from p begins no earlier than p's port is free, as far as the transfers decided so far tell.
-  void add_port_waits(NodeId v) {
-    const Graph& graph = state_.graph();
-    for (EdgeId i = graph.in_begin(v); i < graph.in_end(v); ++i) {
-      const NodeId u = graph.source(i);
-      const DeviceId p = state_.device(u);
-      if (p == kNoDevice || graph.bytes(graph.in_edge(i)) == 0) continue;
-      const Nanoseconds wait = devices_[p].port_free - state_.finish(u);
-      if (wait <= 0) continue;
-      for (const DeviceId d : state_.devices()) {
-        if (d != p) inputs_[d] = std::max(inputs_[d], state_.finish(u) + wait + state_.costs().cost(graph.in_edge(i), p, d));
-      }
-    }
-  }
-
-  void use_ports(NodeId v, DeviceId d) {
-    const Graph& graph = state_.graph();
-    for (EdgeId i = graph.in_begin(v); i < graph.in_end(v); ++i) {
-      const NodeId u = graph.source(i);
-      const DeviceId p = state_.device(u);
-      if (p == d || graph.bytes(graph.in_edge(i)) == 0) continue;
-      devices_[p].port_free = std::max(devices_[p].port_free, state_.finish(u)) + state_.costs().transfer(graph.in_edge(i), p, d);
-    }
-  }
-
   void start_ledger() {
     ledger_ = std::make_unique<MemoryLedger>(state_.costs(), options_.budget);
     over_.resize(options_.budget.size());
@@ -298,11 +287,12 @@ class Eil {
   std::vector<std::int64_t> waiting_;
   std::vector<KeyedNode> released_;
   std::vector<NodeId> started_;  // in the order in which they started
-  std::vector<Nanoseconds> inputs_, ahead_;
+  std::vector<Nanoseconds> inputs_, ahead_, unsent_;
   std::vector<NodeId> settled_;
   std::unique_ptr<MemoryLedger> ledger_;
   std::vector<Bytes> over_;
   std::unique_ptr<Reservations> reservations_;
+  std::unique_ptr<PortPlan> ports_;
 };
 
 /// Devices of the units that hold a lazy node, kNoDevice for all others, by node.
@@ -324,6 +314,7 @@ Constructed eil(const CostModel& costs, const ListOptions& options) {
   ListOptions settled = options;
   settled.lazy_sources = false;
   settled.given = given;
+  settled.foreseen = plan.device;
   return Eil(costs, settled).run();
 }
 

@@ -58,8 +58,14 @@ struct ListOptions {
   Dispatch dispatch = Dispatch::fifo;
   /// ETF: a device waits for the favourite child of its last node for as long as that child would wait for its input elsewhere (SCT).
   bool favourite_children = false;
-  /// EIL: expect transfers to wait for the sender's port (an estimate: the port serves transfers in order of decision).
+  /// EIL: transfers wait for the sender's port (port_plan.hpp).
   bool ports = false;
+  /// EIL, with ports: the device of each node (V) in a plan made before, so that what is sent to nodes without a device is foreseen; empty: none.
+  std::span<const DeviceId> foreseen = {};
+  /// EIL, with ports: factor, millionths, on the time that ports would be busy for a node's inputs, charged for the delay of other transfers.
+  Millionths port_price = 0;
+  /// EIL, with ports: factor, millionths, on the duration of a node, charged on devices other than the foreseen one.
+  Millionths stay = 0;
   /// Devices that free nodes may use, increasing; empty: all. Pinned nodes ignore it.
   std::vector<DeviceId> devices;
   /// ETF, EIL: usable bytes of each device; empty: unlimited. A device that would overflow, by an estimate of live bytes, is

@@ -32,6 +32,8 @@ std::string variant_name(const ListOptions& options) {
   if (options.dispatch == Dispatch::bottom_level) name += "-dbl";
   if (options.favourite_children) name += "-fav";
   if (options.ports) name += "-ports";
+  if (options.port_price != 0) name.append("-p").append(millionths_text(options.port_price));
+  if (options.stay != 0) name.append("-s").append(millionths_text(options.stay));
   if (!options.devices.empty()) name.append("-d").append(std::to_string(options.devices.size()));
   if (!options.budget.empty()) name += "-mem";
   return name;
@@ -53,6 +55,7 @@ std::vector<Constructed> construct_with_feedback(const CostModel& costs, const L
     const std::vector<Nanoseconds> bottom = placed_bottom_levels(costs, plans.back().device);
     ListOptions again = options;
     again.bottom_levels = bottom;
+    again.foreseen = plans.back().device;
     plans.push_back(construct_list(costs, again));
   }
   return plans;

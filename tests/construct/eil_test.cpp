@@ -62,16 +62,53 @@ TEST(Eil, LooksAheadToConsumersThatHaveTheirDevice) {
   EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("B"), 1);
 }
 
-// A on device 0 ends at 1. B (30) stays. C (12) goes to 1: its input is there at 11, it ends at 23. The input of D (10) could be on 2 at 11 as well:
-// 21. With ports it leaves A's port only at 11 and is there at 21: D would end at 31, as late as on 0 behind a B of 20.
+// A on device 0 ends at 1. B (20) stays. C (12) goes to 1: its input is there at 11, it ends at 23. The input of D (10) could be on 2 at 11 as well:
+// 21. With ports it leaves A's port only at 11 and is there at 21: D would end at 31, as late as on 0 behind B.
 TEST(Eil, ExpectsTransfersToWaitForThePort) {
   const GraphBuilder graph = GraphBuilder()
                                  .node("A", 1).node("B", 20).node("C", 12).node("D", 10)
                                  .edge("A", "B", 10).edge("A", "C", 10).edge("A", "D", 10);
   ListOptions options;
+  options.queue_estimate = QueueEstimate::plan;
   EXPECT_EQ(HandPlan(graph, test::byte_per_ns(3), options).on("D"), 2);
   options.ports = true;
   EXPECT_EQ(HandPlan(graph, test::byte_per_ns(3), options).on("D"), 0);
+}
+
+// A's output goes to B on device 1 anyway, from 1 to 11. For C (1) it is there as well, at 11, and on 2 only at 21: C waits for B (2) and starts at 13.
+TEST(Eil, WhatIsSentToADeviceIsThereForAll) {
+  const GraphBuilder graph = GraphBuilder()
+                                 .node("A", 1).node("P", 40).node("B", 2).node("C", 1).pin("A", 0).pin("P", 0).pin("B", 1)
+                                 .edge("A", "B", 10).edge("A", "C", 10);
+  ListOptions options;
+  options.ports = true;
+  const HandPlan plan(graph, test::byte_per_ns(3), options);
+  EXPECT_EQ(plan.on("C"), 1);
+  EXPECT_EQ(plan.starts("C"), 13);
+}
+
+// X ends at 1 on device 0, Y at 30 on 1. V on 1 has both inputs at 31 (X sends its 30 bytes early), on 0 at 35; but that keeps a port busy for 30, this for 5.
+TEST(Eil, PaysForTheTimeOfPorts) {
+  const GraphBuilder graph = GraphBuilder()
+                                 .node("X", 1).node("Y", 30).node("V", 1).pin("X", 0).pin("Y", 1).edge("X", "V", 30).edge("Y", "V", 5);
+  ListOptions options;
+  options.ports = true;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("V"), 1);
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).starts("V"), 31);
+  options.port_price = kOne;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("V"), 0);
+}
+
+// B (5) would be done 3 sooner on A's device 0 than on 1, where a plan made before had it.
+TEST(Eil, StaysWithThePlanMadeBefore) {
+  const GraphBuilder graph = GraphBuilder().node("A", 1).node("B", 5).pin("A", 0).edge("A", "B", 3);
+  const std::vector<DeviceId> foreseen = {0, 1};
+  ListOptions options;
+  options.ports = true;
+  options.foreseen = foreseen;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("B"), 0);
+  options.stay = kOne;
+  EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("B"), 1);
 }
 
 // A ends at 1 on device 0, which P keeps busy until 41. B (12, pinned to 1) gets its input there at 26 and is done at 38. C (12) could start on 1 or 2 at
@@ -181,6 +218,23 @@ TEST(Eil, ThePlanIsTheEmulatedFifoRun) {
       EXPECT_EQ(emulator.run(plan.device, Policy::fifo).start, plan.start) << "seed " << seed << " lazy " << lazy;
       EXPECT_EQ(emulator.run(plan.device, Policy::priority, plan.priority).start, plan.start) << "seed " << seed << " lazy " << lazy;
     }
+  }
+}
+
+// What is foreseen comes true when every node has its device beforehand: the plan is the emulated run, ports included.
+TEST(Eil, AForeseenPlanIsTheEmulatedRunWithPorts) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const RandomPlan drawn(seed, false);
+    ListOptions options;
+    options.ports = true;
+    options.reserve = kOne;
+    const std::vector<DeviceId> device = eil(drawn.costs, options).device;
+    options.given = device;
+    options.foreseen = device;
+    const Constructed plan = eil(drawn.costs, options);
+    ASSERT_EQ(plan.device, device);
+    Emulator emulator(drawn.costs);
+    EXPECT_EQ(emulator.run(plan.device, Policy::fifo).start, plan.start) << "seed " << seed;
   }
 }
 

@@ -24,6 +24,8 @@ std::vector<ListOptions> all_kinds(DeviceId devices) {
       options.ports = true;
       options.favourite_children = true;
       options.reserve = 2 * kOne;
+      options.port_price = kOne / 2;
+      options.stay = kOne;
       all.push_back(options);
       options.comm_weight = kOne / 2;
       options.settle_again = false;
@@ -154,7 +156,10 @@ TEST(ListScheduler, NamesTellVariantsApart) {
   options.budget = {1};
   options.reserve = kOne;
   options.heir_through = kOne / 2;
-  EXPECT_EQ(variant_name(options), "eil-lazy-c1.5-a0.25-r1-t0.5-d2-mem");
+  options.ports = true;
+  options.port_price = 3 * kOne;
+  options.stay = kOne;
+  EXPECT_EQ(variant_name(options), "eil-lazy-c1.5-a0.25-r1-t0.5-ports-p3-s1-d2-mem");
 }
 
 // A chain longer than any call stack could follow, all of it lazy.
