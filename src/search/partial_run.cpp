@@ -108,6 +108,9 @@ PartialRun::PartialRun(const CostModel& costs, Policy policy)
   schedule_.finish.resize(nodes);
   ready_.resize(nodes);
   missing_.resize(nodes);
+  for (NodeId v = 0; v < graph_->num_nodes(); ++v) {
+    if (graph_->in_degree(v) == 0) sources_.push_back(v);
+  }
   stamp_.assign(nodes, 0);
   watch_stamp_.assign(nodes, 0);
   probe_ready_.resize(nodes);
@@ -167,10 +170,16 @@ bool PartialRun::all_earlier(std::span<const DeviceId> device, std::span<const s
   const Snapshot& snapshot = after == begin ? *begin : *std::prev(after);
   ++probe_;
   for (const Watch& watch : watches) watch_stamp_[watch.node] = probe_;
-  probe_devices_ = snapshot.devices;
   ProbeNodes nodes{*this, device, snapshot.time, watches, latest};
   const RunInputs inputs{device, policy_, priority};
   EventLoop<ProbeNodes> loop(*costs_, inputs, probe_devices_, nodes);
+  if (after - begin > 1) {
+    probe_devices_ = snapshot.devices;
+  } else {
+    // From the very beginning: sources queue where they are now.
+    probe_devices_.clear();
+    for (const NodeId v : sources_) loop.enter(v);
+  }
   loop.run();
   return nodes.gained;
 }

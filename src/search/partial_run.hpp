@@ -59,6 +59,8 @@ class PartialRun {
   const Graph* graph_;
   Policy policy_;
 
+  std::vector<NodeId> sources_;
+
   // The base run.
   Schedule schedule_;
   std::vector<Nanoseconds> ready_, delivered_;
