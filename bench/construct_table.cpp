@@ -1,7 +1,7 @@
 /// Makespans of every baseline and constructor variant on given graphs, beside the best of a table of peers.
 ///
 /// construct_table [--k 4,16] [--envelope FILE.csv] [--links free|ports] [--memory FACTOR] [--only SUBSTRING|=NAME] [--variants NAME,...] GRAPH.h5 ...
-/// --variants: these list schedulers alone, by the names that variant_name gives (without -ports, -mem, -d), with -fbN for N rounds of feedback.
+/// --variants: these list schedulers alone, by the names that variant_name gives (-ports, -mem and -d go without saying), with -fbN for N rounds of feedback.
 /// One CSV row per graph, K and variant: makespan under fifo and priority over the lower bound, and over the peers' best where known.
 #include <cstdio>
 #include <ctime>
@@ -159,19 +159,24 @@ std::vector<ListOptions> variants(const ListOptions& base) {
       }
     }
   }
-  for (const Millionths weight : {kOne / 4, kOne / 2, 3 * kOne / 4, kOne, 3 * kOne / 2}) {
+  std::vector<Millionths> prices{0};
+  if (base.ports) prices.insert(prices.end(), {3 * kOne / 10, kOne, 3 * kOne, 10 * kOne});
+  for (const Millionths weight : {kOne / 2, 3 * kOne / 4, kOne, 3 * kOne / 2}) {
     for (const Dispatch dispatch : {Dispatch::fifo, Dispatch::bottom_level}) {
-      for (const Millionths ahead : {Millionths{0}, kOne / 2, kOne}) {
-        for (const Millionths beside : {Millionths{0}, kOne / 2, kOne}) {
+      for (const Millionths reserve : {Millionths{0}, kOne, 2 * kOne}) {
+        for (const Millionths beside : {Millionths{0}, kOne / 2}) {
           for (const QueueEstimate estimate : {QueueEstimate::work, QueueEstimate::plan}) {
-            ListOptions options = base;
-            options.lazy_sources = true;
-            options.comm_weight = weight;
-            options.dispatch = dispatch;
-            options.lookahead = ahead;
-            options.co_inputs = beside;
-            options.queue_estimate = estimate;
-            add(options);
+            for (const Millionths price : prices) {
+              ListOptions options = base;
+              options.lazy_sources = true;
+              options.comm_weight = weight;
+              options.dispatch = dispatch;
+              options.reserve = reserve;
+              options.co_inputs = beside;
+              options.queue_estimate = estimate;
+              options.port_price = price;
+              add(options);
+            }
           }
         }
       }

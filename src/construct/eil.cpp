@@ -175,7 +175,7 @@ class Eil {
     if (ledger_) charge(v, d, now);
     if (ports_) ports_->decide(v);
     RunningDevice& device = devices_[d];
-    const Nanoseconds ready = state_.inputs_ready(v, d);
+    const Nanoseconds ready = ports_ ? ports_->expected_ready(v, now) : state_.inputs_ready(v, d);
     if (!ports_) enqueue(v, ready);
     const Nanoseconds duration = state_.costs().duration(v, d);
     device.queued_work += duration;

@@ -75,6 +75,25 @@ void PortPlan::decide(NodeId v) {
   }
 }
 
+Nanoseconds PortPlan::expected_ready(NodeId v, Nanoseconds now) const {
+  const Graph& graph = state_->graph();
+  const DeviceId d = state_->device(v);
+  Nanoseconds ready = 0;
+  for (EdgeId i = graph.in_begin(v); i < graph.in_end(v); ++i) {
+    const NodeId u = graph.source(i);
+    const EdgeId e = graph.in_edge(i);
+    const DeviceId p = state_->device(u);
+    if (left_[u] >= 0) {
+      ready = std::max(ready, delivered_[e]);
+    } else if (p == d || graph.bytes(e) == 0) {
+      ready = std::max(ready, now + state_->costs().cost(e, p, d));
+    } else {
+      ready = std::max(ready, std::max(now, ports_[p].free) + ports_[p].pending + state_->costs().latency(p, d));
+    }
+  }
+  return ready;
+}
+
 void PortPlan::send(Nanoseconds now) {
   for (const NodeId u : ended_) send_all(u, now);
   for (const NodeId u : ended_) ports_[state_->device(u)].pending = 0;

@@ -30,6 +30,8 @@ class PortPlan {
   }
   /// v has got its device: what it needs from nodes that have ended before now is sent. O(in-degree).
   void decide(NodeId v);
+  /// When the inputs of v, decided, will be there. O(in-degree).
+  Nanoseconds expected_ready(NodeId v, Nanoseconds now) const;
   /// All nodes that ended now send. O(out-degree log).
   void send(Nanoseconds now);
   /// When the inputs of v, decided and sent, are there. O(in-degree).

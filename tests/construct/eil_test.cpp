@@ -192,6 +192,7 @@ struct RandomPlan {
     options.nodes = 20 + static_cast<std::int64_t>(seed % 60);
     options.window = seed % 4 == 0 ? 5 : 0;
     options.zero_comp = seed % 2 == 0 ? 10 : 50;
+    options.outputs = seed % 3 == 0;
     options.devices = 4;
     return options;
   }
