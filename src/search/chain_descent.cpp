@@ -305,7 +305,8 @@ class ChainDescent {
     }
   }
 
-  /// From when on the changes matter. Nodes that take no time and have no inputs (weights) only matter through others.
+  /// From when on the changes matter. Nodes that take no time and have no inputs (weights) only matter through others;
+  /// what an earlier input does to its sender's port is left to the judge.
   Nanoseconds matters_from(const std::vector<Change>& changes) const {
     Nanoseconds from = kNever;
     for (const Change& change : changes) {
@@ -315,21 +316,10 @@ class ChainDescent {
       }
       for (const NodeId v : graph_.unit_nodes(change.unit)) {
         if (graph_.in_degree(v) == 0 && duration(v) == 0) continue;
-        from = std::min(from, first_effect(v));
+        from = std::min(from, run_.enter_time(v));
       }
     }
     return from == kNever ? 0 : from;
-  }
-
-  /// Under ports the sender's port is used otherwise as soon as the first input is sent.
-  Nanoseconds first_effect(NodeId v) const {
-    if (run_.delivered().empty()) return run_.enter_time(v);
-    Nanoseconds first = kNever;
-    for (EdgeId i = graph_.in_begin(v); i < graph_.in_end(v); ++i) {
-      const NodeId u = graph_.source(i);
-      if (duration(u) > 0 || graph_.in_degree(u) > 0) first = std::min(first, run_.schedule().finish[u]);
-    }
-    return first == kNever ? 0 : first;
   }
 
   /// What is moved may start when it likes, as long as everything else keeps its slack.
