@@ -8,6 +8,8 @@ namespace {
 /// Slots of all devices together, at most, and of one, at least.
 constexpr std::int64_t kSlots = std::int64_t{1} << 20;
 constexpr std::int64_t kLeastSlots = 1024;
+/// Holdings after a move that are looked through for one from before it.
+constexpr std::size_t kLookAhead = 4;
 
 }  // namespace
 
@@ -154,12 +156,37 @@ void FrozenRun::move(std::span<const NodeId> nodes, DeviceId to) {
     log_.push_back({from, start_slot_[v], until_slot_[v], -graph_->temp(v)});
     log_.push_back({to, start_slot_[v], until_slot_[v], graph_->temp(v)});
   }
-  const auto take = [&](DeviceId d, std::int64_t first, std::int64_t last, Bytes bytes) { log_.push_back({d, first, last, -bytes}); };
-  const auto give = [&](DeviceId d, std::int64_t first, std::int64_t last, Bytes bytes) { log_.push_back({d, first, last, bytes}); };
-  for (const NodeId root : roots_) hold_root(root, take);
+  hold_touched(-1);
+  const std::size_t given = log_.size();
   for (const NodeId v : nodes) device_[v] = to;
-  for (const NodeId root : roots_) hold_root(root, give);
+  hold_touched(1);
+  cancel(steps_.back().log_begin, given);
   for (std::size_t i = steps_.back().log_begin; i < log_.size(); ++i) apply(log_[i]);
+}
+
+void FrozenRun::hold_touched(Bytes sign) {
+  const auto note = [&](DeviceId d, std::int64_t first, std::int64_t last, Bytes bytes) { log_.push_back({d, first, last, sign * bytes}); };
+  for (const NodeId root : roots_) hold_root(root, note);
+}
+
+/// Most holdings of the touched buffers are the same before and after: what is given back just as it was taken is dropped.
+/// Both lists come in the same order of buffers, members and devices, so those that match are found by walking along both.
+void FrozenRun::cancel(std::size_t taken, std::size_t given) {
+  std::size_t kept = taken, next = given;
+  for (std::size_t i = taken; i < given; ++i) {
+    std::size_t match = next;
+    while (match < std::min(next + kLookAhead, log_.size()) && !log_[i].is_undone_by(log_[match])) ++match;
+    if (match < std::min(next + kLookAhead, log_.size())) {
+      log_[match].bytes = 0;
+      next = match + 1;
+    } else {
+      log_[kept++] = log_[i];
+    }
+  }
+  for (std::size_t i = given; i < log_.size(); ++i) {
+    if (log_[i].bytes != 0) log_[kept++] = log_[i];
+  }
+  log_.resize(kept);
 }
 
 void FrozenRun::undo() {

@@ -38,12 +38,17 @@ class FrozenRun {
   Nanoseconds time_of(std::int64_t slot) const { return times_[slot]; }
   /// Nodes, edges and updates looked at since freeze: what it cost.
   std::int64_t visits() const { return visits_; }
+  /// Counts what its user looks at besides.
+  void add_visits(std::int64_t visits) { visits_ += visits; }
 
  private:
   struct Change {
     DeviceId device;
     std::int64_t first, last;
     Bytes bytes;
+    bool is_undone_by(const Change& other) const {
+      return device == other.device && first == other.first && last == other.last && bytes == -other.bytes;
+    }
   };
   struct Step {
     DeviceId from;
@@ -66,6 +71,8 @@ class FrozenRun {
   void hold_root(NodeId root, Hold&& hold);
   template <typename Hold>
   void hold_copies(NodeId member, Hold&& hold);
+  void hold_touched(Bytes sign);
+  void cancel(std::size_t taken, std::size_t given);
   void apply(const Change& change);
 
   const CostModel* costs_;

@@ -33,14 +33,20 @@ void HeldOverTime::add(std::int64_t first, std::int64_t last, Bytes bytes) {
     tree_[node].greatest += bytes;
     tree_[node].added += bytes;
   };
-  std::int64_t left = first + leaves_, right = last + leaves_ + 1;
-  const std::int64_t left_leaf = left, right_leaf = right - 1;
-  for (; left < right; left /= 2, right /= 2) {
-    if (left % 2 == 1) apply(left++);
-    if (right % 2 == 1) apply(--right);
+  // Up from both ends at once: what lies between takes the bytes whole, what is above an end is summed up anew.
+  std::int64_t left = first + leaves_, right = last + leaves_;
+  apply(left);
+  if (right != left) apply(right);
+  for (; left != right; left /= 2, right /= 2) {
+    if (left < leaves_) pull(left);
+    if (right < leaves_) pull(right);
+    if (left / 2 == right / 2) continue;
+    if (left % 2 == 0) apply(left + 1);
+    if (right % 2 == 1) apply(right - 1);
   }
-  for (std::int64_t node = left_leaf / 2; node >= 1; node /= 2) pull(node);
-  for (std::int64_t node = right_leaf / 2; node >= 1; node /= 2) pull(node);
+  for (; left >= 1; left /= 2) {
+    if (left < leaves_) pull(left);
+  }
 }
 
 std::int64_t HeldOverTime::first_greatest() const {

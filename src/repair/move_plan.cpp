@@ -11,6 +11,8 @@ namespace {
 constexpr int kMoments = 12;
 /// Devices by traffic and by room that a part may go to.
 constexpr std::size_t kTargets = 6;
+/// Candidates in a row that nobody has room for, after which a device's moment is given up.
+constexpr int kMostMisfits = 40;
 /// A plan may visit so many nodes and edges for each of the graph, and so many besides.
 constexpr std::int64_t kPlanVisits = 16;
 constexpr std::int64_t kLeastPlanVisits = 200'000;
@@ -20,7 +22,8 @@ class Planner {
   Planner(Judge& judge, const MoveParts& parts, FrozenRun& frozen, const Refused& refused)
       : judge_(judge), parts_(parts), frozen_(frozen), refused_(refused) {
     const Graph& graph = judge.costs().graph();
-    most_visits_ = frozen.visits() + kPlanVisits * (graph.num_nodes() + graph.num_edges()) + kLeastPlanVisits;
+    graph_visits_ = graph.num_nodes() + graph.num_edges();
+    most_visits_ = frozen.visits() + kPlanVisits * graph_visits_ + kLeastPlanVisits;
   }
 
   std::vector<Move> plan() {
@@ -36,6 +39,7 @@ class Planner {
       }
       if (!any) break;
       const std::vector<MoveCandidate> candidates = move_candidates(judge_, parts_, frozen_.device(), at, Claim::alone);
+      frozen_.add_visits(graph_visits_);
       for (DeviceId d = 0; d < devices; ++d) {
         if (at[d] >= 0 && frozen_.excess(d) > 0) stuck[d] = relieve(d, candidates) ? 0 : 1;
       }
@@ -51,33 +55,39 @@ class Planner {
     tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t i) {
       if (candidates[i].device == p && !refused_.contains(candidates[i].part)) heaps.push(candidates[i]);
     });
-    while (frozen_.excess_at(p, slot) > 0 && frozen_.visits() < most_visits_) {
+    for (int misfits = 0; misfits < kMostMisfits && frozen_.excess_at(p, slot) > 0 && frozen_.visits() < most_visits_;) {
       const auto candidate = heaps.pop();
       if (!candidate) break;
       parts_.nodes_on(candidate->part, frozen_.device(), p, nodes_);
-      if (!nodes_.empty()) try_targets(candidate->part, p, slot);
+      if (nodes_.empty()) continue;
+      misfits = try_targets(*candidate, p, slot) ? 0 : misfits + 1;
     }
     return frozen_.excess_at(p, slot) <= 0;
   }
 
-  void try_targets(PartId part, DeviceId p, std::int64_t slot) {
+  /// Moves the part to the first likely device that has room for it for as long as it is there. False if there is none.
+  bool try_targets(const MoveCandidate& candidate, DeviceId p, std::int64_t slot) {
     const Bytes peak = frozen_.excess(p), here = frozen_.excess_at(p, slot);
-    for (const DeviceId q : likely_targets(judge_.costs(), frozen_, nodes_, p, kTargets)) {
+    const std::vector<DeviceId> targets = likely_targets(judge_.costs(), frozen_, nodes_, p, kTargets);
+    for (const DeviceId q : targets) {
+      // What leaves p mostly goes to q; not what q has already, which it is most likely to have if much goes between them.
+      if (q != targets.front() && frozen_.excess_at(q, slot) + candidate.potential > 0) continue;
       const Bytes room = std::max<Bytes>(0, frozen_.excess(q));
       frozen_.move(nodes_, q);
       if (frozen_.excess_at(p, slot) < here && frozen_.excess(p) <= peak && frozen_.excess(q) <= room) {
-        moves_.push_back({part, p, q});
-        return;
+        moves_.push_back({candidate.part, p, q});
+        return true;
       }
       frozen_.undo();
     }
+    return false;
   }
 
   Judge& judge_;
   const MoveParts& parts_;
   FrozenRun& frozen_;
   const Refused& refused_;
-  std::int64_t most_visits_ = 0;
+  std::int64_t graph_visits_ = 0, most_visits_ = 0;
   std::vector<Move> moves_;
   std::vector<NodeId> nodes_;
 };
