@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "construct/affinity.hpp"
 #include "repair/overflow_repair.hpp"
 #include "search/anneal.hpp"
 #include "search/chain_descent.hpp"
@@ -44,8 +45,21 @@ bool try_everything(Pool& pool, const SeedSearchOptions& options) {
   return true;
 }
 
+/// Work that repairing one candidate may cost, in the same visits.
+std::int64_t repair_budget(Preset preset) {
+  switch (preset) {
+    case Preset::fast: return 5'000'000;
+    case Preset::standard: return 20'000'000;
+    case Preset::strong: return 200'000'000;
+  }
+  return 0;
+}
+
 void repair_pool(Pool& pool, const SeedSearchOptions& options) {
+  const AffinityGroups groups = affinity_groups(pool.judge().costs());
   RepairOptions repair;
+  repair.visits = repair_budget(options.preset);
+  repair.group_of_node = groups.of_node;
   repair.should_stop = options.should_stop;
   const std::vector<Candidate> broken = pool.candidates();
   for (const Candidate& candidate : broken) {
