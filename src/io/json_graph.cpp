@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -21,47 +20,8 @@ constexpr std::array<std::string_view, 7> kTopKeys{"format", "version", "name", 
 constexpr std::array<std::string_view, 10> kNodeKeys{"name", "comp", "mem", "temp", "kind", "colocation", "alias", "fixed", "gradient_of", "op"};
 constexpr std::array<std::string_view, 4> kEdgeKeys{"from", "to", "bytes", "output"};
 
-/// Looks for a key that stands twice in one object: the parser of trees would keep the last without a word.
-/// (Its own callbacks could do this, but they walk the parent at the end of every object: quadratic in the length of a list.)
-class RepeatedKeys : public nlohmann::json_sax<Json> {
- public:
-  const std::string& fault() const { return fault_; }
-
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override {
-    keys_.emplace_back();
-    return true;
-  }
-  bool end_object() override {
-    keys_.pop_back();
-    return true;
-  }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool key(string_t& name) override {
-    if (keys_.back().insert(name).second) return true;
-    fault_ = fmt::format("the key '{}' stands twice in one object", printable(name));
-    return false;
-  }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) override {
-    fault_ = json_fault(position, error.what());
-    return false;
-  }
-
- private:
-  std::vector<std::set<std::string>> keys_;
-  std::string fault_;
-};
-
 Json parse_tree(const std::string& text) {
-  RepeatedKeys keys;
-  if (!Json::sax_parse(text, &keys)) throw InputError(keys.fault());
+  if (const std::string fault = check_json(text); !fault.empty()) throw InputError(fault);
   return Json::parse(text);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/json_check.hpp"
 #include "pardnn/error.hpp"
 
 namespace pardnn {
@@ -14,13 +15,6 @@ namespace pardnn {
 /// `text` as a JSON string with its quotes; what is not UTF-8 is replaced by U+FFFD.
 inline std::string json_string(std::string_view text) {
   return nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-/// What the parser says, without its own prefix, in one line: "not valid JSON at byte 17: syntax error ...".
-inline std::string json_fault(std::size_t byte, std::string_view what) {
-  const std::size_t prefix = what.find("] ");
-  if (prefix != std::string_view::npos) what.remove_prefix(prefix + 2);
-  return fmt::format("not valid JSON at byte {}: {}", byte, printable(what, 200));
 }
 
 }  // namespace pardnn

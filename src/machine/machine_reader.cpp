@@ -3,13 +3,13 @@
 #include <charconv>
 #include <fstream>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json_check.hpp"
 #include "core/nearest.hpp"
 #include "machine/machine_limits.hpp"
 #include "machine/shipped_machines.hpp"
@@ -172,26 +172,6 @@ void set_links(Machine& machine, const Place& links) {
   set_matrix(machine, links.at("bandwidth_bytes_per_s"), parse_bandwidth, "a bandwidth in bytes per second", machine.bandwidth);
 }
 
-/// Parses JSON in which no object has a key twice.
-Json parse_json(const std::string& json_text) {
-  std::vector<std::set<std::string>> keys;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      throw InputError(fmt::format("key '{}' stands twice in one object", printable(parsed.get<std::string>(), 40)));
-    }
-    return true;
-  };
-  try {
-    return Json::parse(json_text, watch);
-  } catch (const Json::exception& error) {
-    const std::string_view what = error.what();
-    const std::size_t bracket = what.find("] ");
-    throw InputError("not valid JSON: " + printable(bracket == std::string_view::npos ? what : what.substr(bracket + 2), 200));
-  }
-}
-
 Machine machine_of(const Place& document) {
   constexpr std::array<std::string_view, 4> known{"name", "devices", "links", "comment"};
   check_keys(document, known);
@@ -216,8 +196,8 @@ Machine machine_of(const Place& document) {
   return machine;
 }
 
-std::string read_text(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
+/// All of it, in one pass: a pipe can be read once only.
+std::string read_text(std::istream& stream, const std::string& file) {
   std::string content;
   std::array<char, 1 << 16> block{};
   while (stream.read(block.data(), block.size()) || stream.gcount() > 0) {
@@ -238,7 +218,8 @@ InputError no_such_machine(const std::string& name) {
 
 Machine parse_machine(const std::string& json_text, const std::string& origin) {
   try {
-    const Json document = parse_json(json_text);
+    if (const std::string fault = check_json(json_text); !fault.empty()) throw InputError(fault);
+    const Json document = Json::parse(json_text);
     return machine_of({document, ""});
   } catch (const InputError& error) {
     throw InputError(fmt::format("machine {}: {}", printable(origin), error.what()));
@@ -249,12 +230,11 @@ Machine read_machine(const std::string& file_or_name) {
   for (const ShippedMachine& machine : shipped_machines()) {
     if (machine.name == file_or_name) return parse_machine(std::string(machine.json), file_or_name);
   }
-  std::ifstream probe(file_or_name, std::ios::binary);
-  if (!probe || probe.peek() == std::ifstream::traits_type::eof()) {
-    if (!probe.is_open()) throw no_such_machine(file_or_name);
-    throw InputError(fmt::format("machine {}: empty, or not a file", printable(file_or_name)));
-  }
-  return parse_machine(read_text(file_or_name), file_or_name);
+  std::ifstream stream(file_or_name, std::ios::binary);
+  if (!stream.is_open()) throw no_such_machine(file_or_name);
+  const std::string content = read_text(stream, file_or_name);
+  if (content.empty()) throw InputError(fmt::format("machine {}: empty, or not a file", printable(file_or_name)));
+  return parse_machine(content, file_or_name);
 }
 
 }  // namespace pardnn

@@ -1,6 +1,8 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -136,7 +138,10 @@ TEST(MachineReader, BrokenJsonIsOneEscapedLine) {
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     EXPECT_EQ(message.find('\x1b'), std::string::npos) << message;
   }
-  EXPECT_REFUSED(std::string(1'000'000, '['), "not valid JSON");
+  const std::string open(1'000'000, '['), close(1'000'000, ']');
+  EXPECT_REFUSED(open, "more than 64 deep");
+  EXPECT_REFUSED("{\"name\": \"a\", \"comment\": " + open + close + "}", "more than 64 deep");
+  EXPECT_REFUSED("{\"name\": \"a\", \"name\": \"b\"}", "the key 'name' stands twice in one object");
 }
 
 TEST(MachineReader, ShippedMachinesAreFoundByName) {
@@ -170,6 +175,12 @@ TEST(MachineReader, ReadsFilesAndNamesMissingOnes) {
     EXPECT_NE(std::string(error.what()).find("did you mean 'dgx2-16xv100-32gb'"), std::string::npos) << error.what();
   }
   EXPECT_THROW(read_machine(testing::TempDir()), InputError);
+  int ends[2];  // as in --machine <(generate-machine)
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], kTwoHosts, std::string_view(kTwoHosts).size()), static_cast<ssize_t>(std::string_view(kTwoHosts).size()));
+  close(ends[1]);
+  EXPECT_EQ(read_machine("/dev/fd/" + std::to_string(ends[0])).num_devices(), 3);
+  close(ends[0]);
   EXPECT_THROW(read_machine("/dev/null"), InputError);
 }
 
