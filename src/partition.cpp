@@ -72,6 +72,7 @@ Result partition(const Graph& graph, const Machine& machine, const Options& opti
   const ThreadPlan plan = plan_threads(options.threads);
   const ThreadScope threads(plan.threads);
   if (!plan.warning.empty()) result.warnings.push_back(plan.warning);
+  require_pinned_devices(graph, machine);
   const CostModel costs = [&] {
     auto stage = clock.stage("costs");
     return CostModel(graph, machine);

@@ -10,11 +10,14 @@
 
 namespace pardnn {
 
+/// Throws InputError that names the first node pinned to a device that `machine` lacks: no placement is legal then. O(pins).
+void require_pinned_devices(const Graph& graph, const Machine& machine);
+
 /// Keeps references to `graph` and `machine`: both must outlive it. Devices of equal speed share one array of
 /// durations, links of equal bandwidth one array of transfer times (a few kinds; beyond that times are computed on the fly).
 class CostModel {
  public:
-  /// O((V + E) * kinds). Throws InputError if a worst-case serial run would pass 2^62 ns, or a node is pinned to a device >= K.
+  /// O((V + E) * kinds). Throws InputError if a worst-case serial run would pass 2^62 ns.
   CostModel(const Graph& graph, const Machine& machine);
 
   const Graph& graph() const { return *graph_; }

@@ -143,7 +143,7 @@ class EventLoop {
     ReadyHeap& queue = devices_.queue[d];
     while (!arriving.empty() && arriving.top().key <= now) {
       const NodeId v = arriving.pop().node;
-      queue.push(-inputs_.priority[v], v);
+      queue.push(~inputs_.priority[v], v);  // -priority - 1: the same order, and the least int64 has it too
     }
     return queue.pop().node;
   }

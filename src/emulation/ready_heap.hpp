@@ -1,5 +1,5 @@
 /// Ready nodes of one device, ordered by (key, file id): the fifo queue (key = ready time) and the priority queue
-/// (key = -priority) of model.md. Ties never depend on insertion order.
+/// (key = -priority - 1) of model.md. Ties never depend on insertion order.
 #pragma once
 
 #include <algorithm>

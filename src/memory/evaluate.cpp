@@ -22,10 +22,6 @@ void require_legal(const Graph& graph, const Machine& machine, const Placement& 
                        std::to_string(placement.device[v]) + ", but the machine has devices 0 to " +
                        std::to_string(machine.num_devices() - 1));
     }
-    if (!placement.priority.empty() && placement.priority[v] == INT64_MIN) {
-      throw InputError("placement: the priority of node " + std::to_string(graph.file_id(static_cast<NodeId>(v))) +
-                       " is out of range");
-    }
   }
 }
 

@@ -134,15 +134,28 @@ std::string refusal(const Graph& graph, const Machine& machine) {
   return "";
 }
 
+std::string pin_refusal(const Graph& graph, DeviceId devices) {
+  try {
+    require_pinned_devices(graph, homogeneous_machine(devices));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 TEST(CostModel, RefusesAPinnedDeviceThatTheMachineLacks) {
   test::GraphBuilder g;
   g.node("a", 1).pin("a", 2);
   const Graph graph(g.data());
-  EXPECT_NE(refusal(graph, homogeneous_machine(2)).find("/nodes/fixed"), std::string::npos);
-  EXPECT_EQ(refusal(graph, homogeneous_machine(3)), "");
+  EXPECT_EQ(pin_refusal(graph, 2), "/nodes/fixed: node 0 is pinned to device 2, but the machine has devices 0 to 1");
+  EXPECT_EQ(pin_refusal(graph, 3), "");
   GraphData far = g.data();
   far.fixed[0] = INT32_MAX;
-  EXPECT_NE(refusal(Graph(far), homogeneous_machine(3)).find("/nodes/fixed"), std::string::npos);
+  EXPECT_NE(pin_refusal(Graph(far), 3).find("node 0 is pinned to device 2147483647"), std::string::npos);
+  // The first in the file, not the first in topological order.
+  GraphData two = test::GraphBuilder().node("late", 1).node("early", 1).edge("early", "late", 1).pin("late", 7).pin("early", 8).data();
+  EXPECT_NE(pin_refusal(Graph(two), 3).find("node 0 is pinned to device 7"), std::string::npos);
+  EXPECT_EQ(refusal(Graph(two), homogeneous_machine(3)), "") << "costs are defined all the same";
 }
 
 // The limit is on the worst serial run on this machine: 2^61 ns pass at speed 1, not at speed 0.5.
@@ -159,6 +172,15 @@ TEST(CostModel, RefusesSumsPastTheLimit) {
   EXPECT_NE(refusal(large, homogeneous_machine(2, kUnlimited, 1, 0)).find("/edges/bytes"), std::string::npos);
   EXPECT_EQ(refusal(large, homogeneous_machine(1, kUnlimited, 1, 0)), "");
   EXPECT_NE(refusal(large, homogeneous_machine(2, kUnlimited, 1'000'000'000, std::int64_t{1} << 61)).find("2^62"), std::string::npos);
+
+  // To the last nanosecond: 2^62 - 1 in all is legal, 2^62 is not. One device has no links.
+  constexpr std::int64_t kHalf = std::int64_t{1} << 61;
+  GraphData last = test::GraphBuilder().node("a", kHalf - 3).node("b", kHalf - 8).edge("a", "b", 10).data();
+  EXPECT_EQ(refusal(Graph(last), homogeneous_machine(2, kUnlimited, 1'000'000'000, 0)), "");
+  EXPECT_NE(refusal(Graph(last), homogeneous_machine(2, kUnlimited, 1'000'000'000, 1)), "");
+  last.comp[1] = kHalf + 2;
+  EXPECT_EQ(refusal(Graph(last), homogeneous_machine(1)), "");
+  EXPECT_NE(refusal(Graph(last), homogeneous_machine(2, kUnlimited, 1'000'000'000'000, 0)), "");
 }
 
 }  // namespace
