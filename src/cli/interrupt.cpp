@@ -5,7 +5,10 @@
 #include <cstring>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cli/exit_code.hpp"
+#include "pardnn/error.hpp"
 
 namespace pardnn::cli {
 
@@ -29,7 +32,31 @@ extern "C" void on_signal(int number) {
   _exit(kSignal + number);
 }
 
+/// Made ready before anything can crash: nothing may be allocated then.
+std::array<char, 1024> crash_line;
+std::size_t crash_length = 0;
+
+extern "C" void on_crash(int) {
+  const ssize_t ignored = write(STDERR_FILENO, crash_line.data(), crash_length);
+  static_cast<void>(ignored);
+  _exit(kWrongInput);
+}
+
 }  // namespace
+
+ReadGuard::ReadGuard(const std::string& file) {
+  const std::string line = "pardnn: error: " + printable(file, 150) + ": is damaged: the library that reads it crashed\n";
+  crash_length = std::min(line.size(), crash_line.size());
+  std::copy_n(line.begin(), crash_length, crash_line.begin());
+  struct sigaction action {};
+  action.sa_handler = on_crash;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kCrashes.size(); ++i) sigaction(kCrashes[i], &action, &before_[i]);
+}
+
+ReadGuard::~ReadGuard() {
+  for (std::size_t i = 0; i < kCrashes.size(); ++i) sigaction(kCrashes[i], &before_[i], nullptr);
+}
 
 void watch_signals() {
   struct sigaction action;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/interrupt.hpp"
 #include "pardnn/error.hpp"
 #include "pardnn/io.hpp"
 
@@ -41,6 +42,7 @@ LoadedGraph load_graph(const std::string& file, bool needs_names, Session& sessi
   GraphData data;
   {
     const auto stage = session.clock().stage("read");
+    const ReadGuard guard(file);
     data = read_graph_data(file, {.names = needs_names || is_small(file), .operations = false});
   }
   const auto stage = session.clock().stage("build");

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cli/session.hpp"
+#include "pardnn/error.hpp"
 #include "pardnn/graph.hpp"
 
 namespace pardnn::cli {
@@ -17,6 +19,18 @@ struct LoadedGraph {
   /// Name of internal node v, safe to print: its name, or "node N" with its index in the file.
   std::string label(NodeId v) const;
 };
+
+/// What `work` returns; if it finds fault with the graph ("/nodes/...: ..."), its InputError gets the name of the file.
+template <typename Work>
+auto with_file_named(const std::string& file, Work&& work) {
+  try {
+    return work();
+  } catch (const InputError& error) {
+    const std::string_view what = error.what();
+    if (!what.starts_with("/nodes/") && !what.starts_with("/edges/")) throw;
+    throw InputError(printable(file) + ": " + error.what());
+  }
+}
 
 /// Reads and builds in two timed stages. Names are kept if `needs_names`, or if the file is so small that they cost nothing.
 /// Warns of parallel edges that were merged. Throws InputError, SystemError.

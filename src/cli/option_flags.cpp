@@ -53,6 +53,16 @@ std::int64_t parse_flag(std::string_view flag, Parse parse, std::string_view tex
   }
 }
 
+/// Decimal digits only: 010 is ten, and 0x10 nothing.
+std::int64_t parse_count(std::string_view flag, std::string_view text, std::int64_t greatest) {
+  std::int64_t value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < 1 || value > greatest) {
+    throw InputError(fmt::format("{} {}: expected a whole number from 1 to {}", flag, printable(text, 40), greatest));
+  }
+  return value;
+}
+
 std::vector<std::string_view> split_at_commas(std::string_view text) {
   std::vector<std::string_view> parts;
   while (true) {
@@ -96,9 +106,17 @@ void add_text_flag(CLI::App& app, const std::string& name, std::optional<std::st
   app.add_option_function<std::string>(name, [&value](const std::string& text) { value = text; }, help)->type_name(placeholder);
 }
 
+void add_count_flag(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t greatest, const std::string& help,
+                    const std::string& placeholder) {
+  const auto read = [&value, name, greatest](const std::string& text) { value = parse_count(name, text, greatest); };
+  app.add_option_function<std::string>(name, read, help)->type_name(placeholder);
+}
+
+Nanoseconds parse_time_flag(std::string_view flag, std::string_view text) { return parse_flag(flag, parse_time, text); }
+
 void add_machine_flags(CLI::App& app, MachineFlags& flags) {
   const std::string group = "MACHINE";
-  app.add_option_function<std::int64_t>("--devices", [&flags](const std::int64_t& devices) { flags.devices = devices; }, "number of equal devices")
+  app.add_option_function<std::string>("--devices", [&flags](const std::string& text) { flags.devices = parse_count("--devices", text, kMaxDevices); }, "number of equal devices")
       ->type_name("K")->group(group);
   add_text_flag(app, "--machine", flags.machine, "machine file, or a shipped machine: dgx1-8xv100, dgx2-16xv100-32gb, h100-host-8x80gb, a100-2hosts-8x40gb", "FILE|NAME");
   add_text_flag(app, "--memory", flags.memory, "memory of each device, or a list with one size for each (unlimited)", "32GiB[,..]");
@@ -128,10 +146,9 @@ void apply_run_flags(const MachineFlags& flags, Machine& machine) {
 
 void add_session_flags(CLI::App& app, SessionFlags& flags) {
   add_json_flag(app, flags.json);
-  app.add_option("--threads", flags.threads, "threads (as many as this process may use); never changes a result")
-      ->type_name("N")->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}).description(""));
-  app.add_option("--progress", flags.progress, "auto, bar (terminal), log (sparse lines) or none (silent)")->type_name("WORD");
-  app.add_flag("-q,--quiet", flags.quiet, "the same as --progress none");
+  add_count_flag(app, "--threads", flags.threads, 65536, "threads (as many as this process may use); never changes a result", "N");
+  app.add_option("--progress", flags.progress, "auto, bar (terminal), log (sparse lines) or none")->type_name("WORD");
+  app.add_flag("-q,--quiet", flags.quiet, "errors only: no progress, no warnings, no report");
 }
 
 void add_json_flag(CLI::App& app, std::optional<std::string>& json) {

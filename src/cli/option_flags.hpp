@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pardnn/machine.hpp"
@@ -43,6 +44,12 @@ void add_json_flag(CLI::App& app, std::optional<std::string>& json);
 /// A whole number from 0 to 2^64 - 1.
 void add_seed_flag(CLI::App& app, std::uint64_t& seed, const std::string& help);
 void add_policy_flag(CLI::App& app, std::optional<std::string>& policy);
+
+/// A whole number from 1 to `greatest`, in decimal.
+void add_count_flag(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t greatest, const std::string& help,
+                    const std::string& placeholder);
+/// A time with its unit; the complaint names `flag`.
+Nanoseconds parse_time_flag(std::string_view flag, std::string_view text);
 
 /// A string option whose presence is known: `--flag ''` is given and empty.
 void add_text_flag(CLI::App& app, const std::string& name, std::optional<std::string>& value, const std::string& help,

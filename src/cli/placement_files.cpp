@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/interrupt.hpp"
 #include "cli/option_flags.hpp"
 #include "costs/cost_model.hpp"
 #include "levels/weighted_levels.hpp"
@@ -26,6 +27,7 @@ std::vector<std::int64_t> start_ranks(const Graph& graph, const Schedule& schedu
 }  // namespace
 
 PlacementFile read_placement_for(const std::string& file, const LoadedGraph& loaded) {
+  const ReadGuard guard(file);
   return read_placement_file(file, loaded.graph.num_nodes(), loaded.names, loaded.graph.fingerprint());
 }
 

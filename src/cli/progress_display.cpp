@@ -78,7 +78,10 @@ void ProgressDisplay::stage_ends() {
 void ProgressDisplay::note(std::string_view line) { print(printable(line, 500) + "\n"); }
 
 void ProgressDisplay::print(const std::string& text) {
-  if (style_ == ProgressStyle::none) return;
+  if (style_ != ProgressStyle::none) show(text);
+}
+
+void ProgressDisplay::show(const std::string& text) {
   clear_bar();
   std::fputs(text.c_str(), stream_);
   std::fflush(stream_);

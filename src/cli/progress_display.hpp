@@ -20,7 +20,7 @@ ProgressStyle progress_style(std::string_view word, std::FILE* stream);
 /// Clock that tests replace.
 using Now = std::chrono::steady_clock::time_point (*)();
 
-/// Lines of text for people, and the stages of the run. Nothing at all with style none, but errors are not its business.
+/// Lines of text for people, and the stages of the run. With style none only what `show` is given; errors are not its business.
 class ProgressDisplay : public Progress {
  public:
   ProgressDisplay(ProgressStyle style, std::FILE* stream, Now now = std::chrono::steady_clock::now);
@@ -33,6 +33,8 @@ class ProgressDisplay : public Progress {
 
   /// Text of any number of lines, as it is.
   void print(const std::string& text);
+  /// The same, whatever the style.
+  void show(const std::string& text);
   bool is_silent() const { return style_ == ProgressStyle::none; }
 
  private:

@@ -154,11 +154,14 @@ int run(const Flags& flags) {
   Session session(flags.session);
   const LoadedGraph loaded = load_graph(flags.graph, false, session);
   for (const std::string& line : graph_advice(loaded, machine)) session.warn(line);
-  const CostModel costs(loaded.graph, machine);
+  const CostModel costs = with_file_named(loaded.file, [&] {
+    require_pinned_devices(loaded.graph, machine);
+    return CostModel(loaded.graph, machine);
+  });
   save_work_on_signals();
   const std::vector<Outcome> outcomes = run_methods({loaded, machine, costs, policy, flags.seed, session.threads()}, methods, session);
   const std::size_t best = best_of(outcomes);
-  session.display().print(comparison_text(outcomes, best));
+  session.report(comparison_text(outcomes, best));
   if (flags.session.json) {
     write_document(*flags.session.json, comparison_json(loaded, machine, outcomes, best, session.warnings(), session.elapsed_seconds()));
   }

@@ -26,7 +26,10 @@ struct Flags {
 void convert_graph(const Flags& flags) {
   check_extension(flags.output, {".h5", ".hdf5", ".json", ".dot", ".gv"}, "a graph file");
   check_outputs({flags.output}, {flags.input});
-  GraphData data = read_graph_data(flags.input, {.names = true, .operations = true});
+  GraphData data = [&] {
+    const ReadGuard guard(flags.input);
+    return read_graph_data(flags.input, {.names = true, .operations = true});
+  }();
   const std::vector<Finding> findings = check_graph(data, 1);
   if (!findings.empty()) throw InputError(fmt::format("{}: {}: {}", printable(flags.input), findings[0].dataset, findings[0].message));
   save_work_on_signals();

@@ -7,6 +7,7 @@
 #include "cli/chrome_trace.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/loaded_graph.hpp"
 #include "cli/option_flags.hpp"
 #include "cli/outcome.hpp"
@@ -81,10 +82,11 @@ int run(const Flags& flags) {
   Schedule schedule;
   {
     const auto stage = session.clock().stage("evaluate");
-    outcome.evaluation = evaluate(loaded.graph, machine, placement, outcome.policy, &schedule);
+    outcome.evaluation = with_file_named(loaded.file, [&] { return evaluate(loaded.graph, machine, placement, outcome.policy, &schedule); });
   }
   outcome.capacity_needed = capacity_for(outcome.evaluation.greatest_peak(), machine.headroom);
   for (const std::string& line : placement_advice(loaded.graph, outcome.evaluation)) session.warn(line);
+  save_work_on_signals();  // from here on files are written: whole, and no temporary one is left
   if (flags.trace) {
     const auto stage = session.clock().stage("write");
     write_chrome_trace(*flags.trace, loaded, machine, placement, schedule);
@@ -92,8 +94,11 @@ int run(const Flags& flags) {
   outcome.warnings = session.warnings();
   outcome.stages = session.stages();
   outcome.elapsed_seconds = session.elapsed_seconds();
-  session.display().print(summary_text(loaded, machine, outcome));
+  // Without a JSON result this is the only one, so --progress none leaves it.
+  const std::string summary = summary_text(loaded, machine, outcome);
+  flags.session.json ? session.display().print(summary) : session.report(summary);
   if (flags.session.json) write_document(*flags.session.json, result_json(loaded, machine, outcome));
+  if (caught_signal() != 0) return kSignal + caught_signal();
   return outcome.evaluation.feasible ? kDone : kNotFeasible;
 }
 

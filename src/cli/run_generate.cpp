@@ -82,7 +82,7 @@ Run add_generate(CLI::App& app) {
   const auto flags = std::make_shared<Flags>();
   GenerateOptions& options = flags->options;
   const auto count = [&app](const char* name, std::int64_t& value, const char* help) {
-    app.add_option(name, value, help)->type_name("N")->check(CLI::Range(std::int64_t{1}, kGreatestGeneratedGraph).description(""));
+    add_count_flag(app, name, value, kGreatestGeneratedGraph, help, "N");
   };
   app.add_option("kind", options.kind, "mlp, transformer, lstm, wrn, inception or random")->required()->type_name("KIND");
   app.add_option("-o,--output", flags->output, "graph file: .h5 (any size), .json or .dot")->required()->type_name("GRAPH.h5");
@@ -95,7 +95,7 @@ Run add_generate(CLI::App& app) {
   count("--batch", options.batch, "samples of one micro-batch");
   app.add_flag("--names", options.names, "write a name for every node");
   app.add_option("--progress", flags->session.progress, "auto, bar, log or none")->type_name("WORD");
-  app.add_flag("-q,--quiet", flags->session.quiet, "the same as --progress none");
+  app.add_flag("-q,--quiet", flags->session.quiet, "errors only");
   app.footer("example: pardnn generate transformer --nodes 100000 --micro-batches 8 -o big.h5");
   return [flags] { return run(*flags); };
 }

@@ -64,16 +64,16 @@ void count_nodes(const Graph& graph, Facts& facts) {
   for (EdgeId e = 0; e < graph.num_edges(); ++e) facts.control_edges += graph.bytes(e) == 0 ? 1 : 0;
 }
 
-/// The peak with every node on one device; other devices exist only so that pinned nodes have theirs.
+/// The peak with every node on one device, wherever it is pinned.
 Bytes single_device_peak(const Graph& graph) {
-  const Machine machine = homogeneous_machine(std::max<DeviceId>(1, graph.greatest_fixed() + 1));
+  const Machine machine = homogeneous_machine(1);
   const Placement all_on_first{std::vector<DeviceId>(static_cast<std::size_t>(graph.num_nodes()), 0), {}};
   return evaluate(graph, machine, all_on_first, Policy::fifo).devices[0].peak;
 }
 
-/// Work and critical path without communication: a machine on which edges cost nothing.
+/// Critical path without communication: on one device edges cost nothing.
 Nanoseconds path_without_communication(const Graph& graph) {
-  Machine machine = homogeneous_machine(std::max<DeviceId>(1, graph.greatest_fixed() + 1));
+  const Machine machine = homogeneous_machine(1);
   const CostModel costs(graph, machine);
   const std::vector<DeviceId> one_device(static_cast<std::size_t>(graph.num_nodes()), 0);
   const std::vector<Nanoseconds> bottom = placed_bottom_levels(costs, one_device);
@@ -166,7 +166,7 @@ int run(const Flags& flags) {
   Json json = json_of(loaded, facts);
   std::string text = text_of(loaded, facts);
   if (machine) {
-    const MachineFacts about = machine_facts(loaded.graph, *machine);
+    const MachineFacts about = with_file_named(loaded.file, [&] { return machine_facts(loaded.graph, *machine); });
     json["machine"] = json_of(about);
     text += text_of(about);
   }

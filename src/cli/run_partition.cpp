@@ -50,7 +50,7 @@ void check_files(const Flags& flags) {
 
 Nanoseconds time_limit_of(const Flags& flags) {
   if (!flags.time_limit) return 0;
-  const Nanoseconds limit = parse_time(*flags.time_limit);
+  const Nanoseconds limit = parse_time_flag("--time-limit", *flags.time_limit);
   if (limit == 0) throw InputError("--time-limit: it must be more than 0");
   return limit;
 }
@@ -107,7 +107,7 @@ int run(const Flags& flags) {
   for (const std::string& line : graph_advice(loaded, machine)) session.warn(line);
 
   save_work_on_signals();
-  const Result result = partition(loaded.graph, machine, options);
+  const Result result = with_file_named(loaded.file, [&] { return partition(loaded.graph, machine, options); });
   const std::string stopped_by = stop_reason(session, limit);
   session.stages().insert(session.stages().end(), result.stages.begin(), result.stages.end());
   for (const std::string& line : result.warnings) session.warn(line);
@@ -133,7 +133,7 @@ Run add_partition(CLI::App& app) {
   app.add_option("graph", flags->graph, "graph file")->required()->type_name("GRAPH.h5");
   app.add_option("-o,--output", flags->outputs, "placement file, by extension .h5, .tsv or .json; may be repeated")->type_name("FILE")->expected(1)->take_all();
   app.add_option("--preset", flags->preset, "fast, default or strong: how much work is spent (default)")->type_name("WORD");
-  app.add_option("--seeds", flags->seeds, "number of seeds to explore (1)")->type_name("N")->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}).description(""));
+  add_count_flag(app, "--seeds", flags->seeds, 1'000'000, "number of seeds to explore (1)", "N");
   add_seed_flag(app, flags->seed, "first seed (1)");
   add_text_flag(app, "--time-limit", flags->time_limit, "stop then, with the best placement so far (none)", "60s");
   add_policy_flag(app, flags->policy);

@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/interrupt.hpp"
 #include "pardnn/error.hpp"
 #include "pardnn/io.hpp"
 
@@ -14,7 +15,10 @@ namespace pardnn::cli {
 namespace {
 
 int run(const std::string& file) {
-  const std::vector<Finding> findings = validate_graph_file(file);
+  const std::vector<Finding> findings = [&] {
+    const ReadGuard guard(file);
+    return validate_graph_file(file);
+  }();
   for (const Finding& finding : findings) {
     const std::string where = finding.dataset.empty() ? "" : finding.dataset + ": ";
     std::fprintf(stderr, "%s: %s%s\n", printable(file).c_str(), where.c_str(), finding.message.c_str());

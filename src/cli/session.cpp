@@ -18,8 +18,13 @@ Session::Session(const SessionFlags& flags)
     : plan_(plan_threads(static_cast<int>(flags.threads))),
       threads_(plan_.threads),
       display_(style_of(flags), stderr),
+      quiet_(flags.quiet),
       clock_(&display_, stages_) {
   if (!plan_.warning.empty()) warn(plan_.warning);
+}
+
+void Session::report(const std::string& text) {
+  if (!quiet_) display_.show(text);
 }
 
 void Session::warn(const std::string& line) {

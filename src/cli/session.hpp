@@ -24,6 +24,8 @@ class Session {
   int threads() const { return plan_.threads; }
   const std::string& thread_line() const { return plan_.line; }
 
+  /// Prints the result for people, with --progress none too; only --quiet leaves it out.
+  void report(const std::string& text);
   /// Prints a warning, once, and keeps it for the result.
   void warn(const std::string& line);
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -37,6 +39,7 @@ class Session {
   ThreadPlan plan_;
   ThreadScope threads_;
   ProgressDisplay display_;
+  bool quiet_;
   std::vector<StageTime> stages_;
   StageClock clock_;
   std::vector<std::string> warnings_;

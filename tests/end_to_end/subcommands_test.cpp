@@ -76,6 +76,21 @@ TEST_F(SubcommandTest, ProgressNoneIsSilent) {
   expect_result_schema(Json::parse(read_file(path("r.json"))), 2);
 }
 
+// A table or a verdict is the result, no progress: it stays, unless all but errors is unwanted or JSON takes its place.
+TEST_F(SubcommandTest, ResultsForPeopleStayWithoutProgress) {
+  const std::string input = real_graph("pt-dlrm");
+  const Finished table = run({"compare", input, "--devices", "2", "--methods", "single,rr", "--progress", "none"});
+  EXPECT_EQ(table.code, 0) << table.text();
+  EXPECT_NE(table.err.find("greatest peak"), std::string::npos) << table.err;
+  EXPECT_EQ(table.err.find("warning"), std::string::npos) << table.err;
+  EXPECT_EQ(run({"compare", input, "--devices", "2", "--methods", "single,rr", "--quiet"}).err, "");
+  ASSERT_EQ(run({"partition", input, "--devices", "2", "--preset", "fast", "-o", path("p.h5"), "--quiet"}).err, "");
+  const Finished verdict = run({"evaluate", input, path("p.h5"), "--progress", "none"});
+  EXPECT_NE(verdict.err.find("feasible     yes"), std::string::npos) << verdict.err;
+  EXPECT_EQ(run({"evaluate", input, path("p.h5"), "--progress", "none", "--json", path("r.json")}).err, "");
+  EXPECT_EQ(run({"evaluate", input, path("p.h5"), "--quiet"}).err, "");
+}
+
 TEST_F(SubcommandTest, WithoutJsonStandardOutputIsEmpty) {
   const Finished made = run({"partition", real_graph("pt-dlrm"), "--devices", "2", "--preset", "fast"});
   EXPECT_EQ(made.code, 0);

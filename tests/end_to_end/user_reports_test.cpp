@@ -125,6 +125,23 @@ TEST_F(UserReportTest, A9ParallelEdgesAreAddedAndCounted) {
 TEST_F(UserReportTest, A11StarsAndDuplicatesEnd) {
   const Finished made = partition(graph("star", star(100'000)), {"--devices", "4", "--preset", "fast"});
   EXPECT_EQ(made.code, 0) << made.text();
+  EXPECT_LT(made.json()["elapsed_s"].get<double>(), 60);
+  // Ten nodes, each edge a thousand times: one is left of each.
+  GraphData copies;
+  copies.indptr = {0};
+  for (std::int64_t u = 0; u < 10; ++u) {
+    for (std::int64_t v = u + 1; v < 10; ++v) {
+      copies.indices.insert(copies.indices.end(), 1000, v);
+      copies.bytes.insert(copies.bytes.end(), 1000, 3);
+    }
+    copies.indptr.push_back(static_cast<std::int64_t>(copies.indices.size()));
+    copies.comp.push_back(5);
+    copies.mem.push_back(1);
+  }
+  const Finished merged = partition(graph("copies", copies), {"--devices", "4"});
+  EXPECT_EQ(merged.code, 0) << merged.text();
+  EXPECT_EQ(merged.json()["graph"]["edges"], 45);
+  EXPECT_LT(merged.json()["elapsed_s"].get<double>(), 60);
 }
 
 TEST_F(UserReportTest, A12LargeBytesAreExactAndOverflowIsRefused) {
@@ -206,6 +223,7 @@ TEST_F(UserReportTest, A23WhatCannotFitEndsAtOnceWithItsReason) {
   const Finished made = partition(graph("full", builder.data()), {"--devices", "2", "--memory", "12GB", "--headroom", "0"});
   EXPECT_EQ(made.code, 2) << made.text();
   EXPECT_EQ(made.json()["cannot_fit"], true);
+  EXPECT_LT(made.json()["elapsed_s"].get<double>(), 20);
   EXPECT_NE(made.json()["proof"], "");
   EXPECT_NE(made.err.find("no placement fits"), std::string::npos) << made.err;
 }

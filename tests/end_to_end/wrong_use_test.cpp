@@ -39,7 +39,7 @@ TEST_F(WrongUseTest, Usage) {
   expect_refused({"partition", input, "--devices", "2", "--seed", "-1"}, "--seed");
   expect_refused({"partition", input, "--devices", "2", "--seeds", "0"}, "--seeds");
   expect_refused({"partition", input, "--devices", "2", "--threads", "0"}, "--threads");
-  expect_refused({"partition", input, "--devices", "2", "--time-limit", "60"}, "60us or 60ms");
+  expect_refused({"partition", input, "--devices", "2", "--time-limit", "60"}, "--time-limit: time '60': no unit; write 60us or 60ms");
   expect_refused({"partition", input, "--devices", "2", "--time-limit", "0s"}, "--time-limit");
   expect_refused({"partition", input, "--devices", "2", "--preset", "best"}, "fast, default, strong");
   expect_refused({"partition", input, "--devices", "2", "--policy", "lifo"}, "did you mean 'fifo'?");
@@ -124,7 +124,30 @@ TEST_F(WrongUseTest, PinsBeyondTheMachineAreNamed) {
   const std::string input = graph("pinned", GraphBuilder().node("a", 1).node("b", 1).pin("b", 3).data());
   const Finished finished = run({"partition", input, "--devices", "2"});
   EXPECT_EQ(finished.code, 3) << finished.text();
-  EXPECT_NE(finished.err.find("3"), std::string::npos) << finished.err;
+  EXPECT_NE(finished.err.find("pinned.h5: /nodes/fixed: node 1 is pinned to device 3, but the machine has devices 0 to 1"), std::string::npos) << finished.err;
+  EXPECT_EQ(run({"compare", input, "--devices", "2", "--methods", "rr"}).code, 3);
+  // A given placement breaks the rule, whatever it is: that is an answer, not an error.
+  write_file(path("p.tsv"), "a\t0\nb\t1\n");
+  const Finished judged = run({"evaluate", input, path("p.tsv"), "--devices", "2", "--json", "-"});
+  EXPECT_EQ(judged.code, 2) << judged.text();
+  EXPECT_EQ(judged.json()["broken"], nlohmann::json::array({"fixed"}));
+  // Facts of the graph need no machine.
+  for (const std::int64_t far : {5'000, INT32_MAX}) {
+    const Finished facts = run({"info", graph("far", GraphBuilder().node("a", 1).pin("a", static_cast<DeviceId>(far)).data())});
+    EXPECT_EQ(facts.code, 0) << facts.text();
+  }
+}
+
+// 010 is ten, not eight, and 0x10 is nothing.
+TEST_F(WrongUseTest, CountsAreDecimal) {
+  const std::string input = graph("one", GraphBuilder().node("a", 1).data());
+  const Finished ten = run({"partition", input, "--devices", "010", "--json", "-"});
+  ASSERT_EQ(ten.code, 0) << ten.text();
+  EXPECT_EQ(ten.json()["machine"]["devices"], 10);
+  for (const char* odd : {"0x10", "1e1", "2.0", "+2", "", "4097", "99999999999999999999", "-1"}) expect_refused({"partition", input, std::string("--devices=") + odd}, "--devices");
+  expect_refused({"partition", input, "--devices", "2", "--seeds", "0x10"}, "--seeds 0x10: expected a whole number from 1 to 1000000");
+  expect_refused({"partition", input, "--devices", "2", "--threads", "two"}, "--threads two: expected a whole number");
+  expect_refused({"generate", "mlp", "--nodes", "1e6", "-o", path("g.h5")}, "--nodes 1e6: expected a whole number");
 }
 
 }  // namespace
