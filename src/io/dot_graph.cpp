@@ -232,8 +232,8 @@ class DotReader {
       if (token_.kind == Token::Kind::name) step();
       return open_scope();
     }
-    if (token_.is_word("node")) return read_defaults(scopes_.back().node);
-    if (token_.is_word("edge")) return read_defaults(scopes_.back().edge);
+    if (token_.is_word("node")) return read_defaults(scopes_.back().node, TextGraphBuilder::knows_node_key);
+    if (token_.is_word("edge")) return read_defaults(scopes_.back().edge, TextGraphBuilder::knows_edge_key);
     if (token_.is_word("graph")) {
       step();
       for (const Attribute& attribute : read_attributes()) set_graph(attribute);
@@ -271,9 +271,11 @@ class DotReader {
     return attributes;
   }
 
-  void read_defaults(Attributes& defaults) {
+  /// Keeps only what means something here: a scope holds a handful of defaults, however many the text has.
+  void read_defaults(Attributes& defaults, bool (*is_known)(std::string_view)) {
     step();
     for (Attribute& attribute : read_attributes()) {
+      if (!is_known(attribute.key)) continue;
       const auto known = std::find_if(defaults.begin(), defaults.end(), [&](const Attribute& d) { return d.key == attribute.key; });
       if (known == defaults.end()) {
         defaults.push_back(std::move(attribute));

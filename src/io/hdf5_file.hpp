@@ -184,6 +184,8 @@ class InputDataset {
   std::vector<Filter> filters_;
   std::vector<ChunkFilter> decoded_filters_;
   bool decodes_ = false;
+  /// False if a last chunk that sticks out of the dataset is stored as it is (H5Pset_chunk_opts).
+  bool filters_last_chunk_ = true;
   mutable Chunk chunk_;
 };
 

@@ -57,13 +57,13 @@ Encoding encoding_of(const std::string& file) {
 /// Greatest device against the number of devices that the file says, where it says it.
 void check_devices(const std::string& file, PlacementFile& placement, const PackedNames& names) {
   const auto greatest = std::max_element(placement.device.begin(), placement.device.end());
-  const DeviceId least_count = greatest == placement.device.end() ? 0 : *greatest + 1;
+  const std::int64_t least_count = greatest == placement.device.end() ? 0 : std::int64_t{*greatest} + 1;
   if (placement.devices > 0 && least_count > placement.devices) {
     std::string buffer;
     refuse_placement(file, fmt::format("/device: node '{}': device {} is out of range, the file says {} devices",
                                        printable(name_of(names, greatest - placement.device.begin(), buffer)), *greatest, placement.devices));
   }
-  if (placement.devices == 0) placement.devices = least_count;
+  if (placement.devices == 0) placement.devices = static_cast<DeviceId>(std::min<std::int64_t>(least_count, std::numeric_limits<DeviceId>::max()));
 }
 
 }  // namespace

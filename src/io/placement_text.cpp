@@ -72,6 +72,7 @@ class PlacementEvents : public nlohmann::json_sax<nlohmann::json> {
   const std::string& fault() const { return fault_; }
   bool has_placement() const { return has_placement_; }
   bool has_format() const { return has_format_; }
+  bool has_version() const { return seen_.count("version") != 0; }
 
   bool null() override { return value(false); }
   bool boolean(bool given) override {
@@ -204,6 +205,7 @@ PlacementFile read_json_placement(const std::string& file, const PlacedGraph& gr
     refuse_placement(file, events.fault().empty() ? "not valid JSON" : events.fault());
   }
   if (!events.has_format()) refuse_placement(file, "/format: is missing, expected 'pardnn-placement': not a placement file");
+  if (!events.has_version()) refuse_placement(file, "/version: is missing, expected 1");
   if (!events.has_placement()) refuse_placement(file, "/placement: is missing");
   check_same_graph(file, placement.graph_fingerprint, placement.graph_name, graph);
   if (const std::string fault = devices.missing(); !fault.empty()) refuse_placement(file, "/placement: " + fault);

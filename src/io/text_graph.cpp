@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "pardnn/error.hpp"
@@ -23,6 +24,13 @@ bool whole_number(std::string_view text, std::int64_t& value) {
 }  // namespace
 
 const char* kind_name(std::int64_t kind) { return kind == 1 ? "residual" : kind == 2 ? "reference" : "normal"; }
+
+bool TextGraphBuilder::knows_node_key(std::string_view key) {
+  constexpr std::array<std::string_view, 9> known{"comp", "mem", "temp", "kind", "colocation", "alias", "fixed", "gradient_of", "op"};
+  return std::find(known.begin(), known.end(), key) != known.end();
+}
+
+bool TextGraphBuilder::knows_edge_key(std::string_view key) { return key == "bytes" || key == "output"; }
 
 std::int64_t TextGraphBuilder::find(std::string_view name) const {
   const auto found = by_name_.find(name);

@@ -52,6 +52,10 @@ class TextGraphBuilder {
  public:
   using Value = std::variant<std::int64_t, std::string>;
 
+  /// True for what `set` takes.
+  static bool knows_node_key(std::string_view key);
+  static bool knows_edge_key(std::string_view key);
+
   /// The node called `name`, or -1.
   std::int64_t find(std::string_view name) const;
   std::int64_t add_node(std::string_view name);

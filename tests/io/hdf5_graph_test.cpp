@@ -388,12 +388,30 @@ TEST_F(Hdf5Graph, AttributeOfTwoElementsIsRefused) {
   GraphFile file = five_nodes();
   file.attributes = [](hid_t id) { put_text(id, "format", "pardnn-graph", Text::variable, H5T_CSET_UTF8, {2}); };
   EXPECT_SAYS(fault(file), "/format: has 2 elements, expected one");
+  file.attributes = [](hid_t id) { put_text(id, "format", "pardnn-graph", Text::variable, H5T_CSET_UTF8, {1, 1}); };
+  EXPECT_SAYS(fault(file), "/format: has 2 dimensions, expected a scalar or one element");
   file.attributes = [](hid_t id) {
     put_text(id, "format", "pardnn-graph");
     const std::int64_t version[] = {1, 1};
     put_attribute(id, "version", H5T_NATIVE_INT64, version, {2});
   };
   EXPECT_SAYS(fault(file), "/version: has 2 elements, expected one");
+}
+
+TEST_F(Hdf5Graph, EndlessTextIsRefusedWhateverItsKind) {
+  for (const Text kind : {Text::fixed_null_padded, Text::variable}) {
+    GraphFile file = five_nodes();
+    file.file_access = H5Pcreate(H5P_FILE_ACCESS);  // attributes of this size need the newer format
+    H5Pset_libver_bounds(file.file_access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    file.attributes = [&](hid_t id) {
+      put_text(id, "format", "pardnn-graph");
+      put_text(id, "name", std::string(2'000'000, 'x'), kind, H5T_CSET_UTF8, {});
+      const std::int64_t version = 1;
+      put_attribute(id, "version", H5T_NATIVE_INT64, &version);
+    };
+    EXPECT_SAYS(fault(file), " bytes, expected at most 1048576");
+    H5Pclose(file.file_access);
+  }
 }
 
 TEST_F(Hdf5Graph, WrongFormatAndVersionAreNamed) {
@@ -563,6 +581,73 @@ TEST_F(Hdf5Graph, UnwrittenChunksAreTheFillValue) {
   GraphFile file = five_nodes();
   file.stored["/nodes/temp"] = {.chunk = 2, .properties = [](hid_t p) { H5Pset_shuffle(p), H5Pset_deflate(p, 1); }, .shape = {}, .unwritten = true};
   EXPECT_EQ(read(file).temp, std::vector<std::int64_t>(5, 0));
+}
+
+// Some chunks written, others never: each version of HDF5 says so in its own way.
+TEST_F(Hdf5Graph, SomeChunksUnwrittenAreTheFillValue) {
+  const std::vector<std::function<void(hid_t)>> filters{[](hid_t) {}, [](hid_t p) { H5Pset_shuffle(p), H5Pset_deflate(p, 1); }, [](hid_t p) { H5Pset_fletcher32(p); }};
+  for (const auto& filter : filters) {
+    for (const hsize_t most : {hsize_t{5}, hsize_t{9}, H5S_UNLIMITED}) {
+      for (const H5F_libver_t version : {H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST}) {
+        GraphFile file = five_nodes();
+        file.arrays.erase("/nodes/temp");
+        file.file_access = H5Pcreate(H5P_FILE_ACCESS);
+        H5Pset_libver_bounds(file.file_access, version, H5F_LIBVER_LATEST);
+        file.attributes = [&, old = file.attributes](hid_t id) {
+          old(id);
+          const hsize_t length = 5, chunk = 2, first = 2, one = 1;
+          const std::int64_t fill = 9, value = 4;
+          const hid_t space = H5Screate_simple(1, &length, &most), creation = H5Pcreate(H5P_DATASET_CREATE), memory = H5Screate_simple(1, &one, nullptr);
+          H5Pset_chunk(creation, 1, &chunk);
+          H5Pset_fill_value(creation, H5T_NATIVE_INT64, &fill);
+          filter(creation);
+          const hid_t links = H5Pcreate(H5P_LINK_CREATE);
+          H5Pset_create_intermediate_group(links, 1);
+          const hid_t dataset = H5Dcreate2(id, "/nodes/temp", H5T_STD_I64LE, space, links, creation, H5P_DEFAULT);
+          ASSERT_GE(dataset, 0);
+          H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, nullptr, &one, nullptr);
+          ASSERT_GE(H5Dwrite(dataset, H5T_NATIVE_INT64, memory, space, H5P_DEFAULT, &value), 0);
+          H5Dclose(dataset), H5Pclose(links), H5Sclose(memory), H5Pclose(creation), H5Sclose(space);
+        };
+        EXPECT_EQ(read(file).temp, (std::vector<std::int64_t>{9, 9, 4, 9, 9}));
+        H5Pclose(file.file_access);
+      }
+    }
+  }
+}
+
+// The index gives each chunk a length; one that is not the chunk's own must not move a byte outside our buffers.
+TEST_F(Hdf5Graph, LengthsOfUnfilteredChunksAreNotTrusted) {
+  GraphFile file = five_nodes();
+  file.stored["/nodes/comp"] = {.chunk = 3, .properties = {}, .shape = {}};
+  const std::vector<std::int64_t> comp = read(file).comp;
+  const std::string whole = slurp(path_);
+  // Node of the chunk index (version 1 B-tree, "TREE", type 1): its first key starts with the length of the chunk, 3 x 8 bytes.
+  const std::size_t tree = whole.find(std::string("TREE\x01", 5));
+  ASSERT_NE(tree, std::string::npos);
+  ASSERT_EQ(whole[tree + 24], 24);
+  for (const unsigned length : {0U, 8U, 25U, 200U, 65'000U, 0xFFFFFFF0U}) {
+    std::string damaged = whole;
+    for (std::size_t i = 0; i < 4; ++i) damaged[tree + 24 + i] = static_cast<char>(length >> (8 * i));
+    spill(path_, damaged);
+    try {
+      EXPECT_EQ(read_graph_data(path_, kAll).comp, comp) << length;
+    } catch (const InputError&) {
+    }
+  }
+}
+
+// H5Pset_chunk_opts: a last chunk that sticks out of the dataset is stored without its filters.
+TEST_F(Hdf5Graph, UnfilteredLastChunksReadAlike) {
+  for (const hsize_t chunk : {2, 3, 4}) {
+    GraphFile file = five_nodes();
+    file.file_access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_libver_bounds(file.file_access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    const auto filters = [](hid_t p) { H5Pset_shuffle(p), H5Pset_deflate(p, 1), H5Pset_fletcher32(p), H5Pset_chunk_opts(p, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS); };
+    for (const auto& array : file.arrays) file.stored[array.first] = {.chunk = chunk, .properties = filters, .shape = {}};
+    expect_five_nodes(read(file));
+    H5Pclose(file.file_access);
+  }
 }
 
 TEST_F(Hdf5Graph, SumsPast62BitsAreRefused) {

@@ -212,6 +212,7 @@ TEST_F(PlacementTest, JsonFaultsNamePlaceOrByte) {
   EXPECT_SAYS(fault("p.json", "{\"placement\": {}}"), "/format: is missing");
   EXPECT_SAYS(fault("p.json", "{\"format\": \"other\"}"), "/format: is 'other'");
   EXPECT_SAYS(fault("p.json", json("")), "/placement: is missing");
+  EXPECT_SAYS(fault("p.json", "{\"format\": \"pardnn-placement\", \"placement\": {}}"), "/version: is missing, expected 1");
   EXPECT_SAYS(fault("p.json", "{\"format\": \"pardnn-placement\", \"version\": 2}"), "/version: is 2");
   EXPECT_SAYS(fault("p.json", json(", \"placement\": {\"conv 1:0\": 1}")), "/placement: node '<b>&\\x22quoted\\x22\\x5c' has no device");
   EXPECT_SAYS(fault("p.json", json(", \"placement\": {\"conv 1:0\": 1, \"conv 1:0\": 1}")), "/placement: node 'conv 1:0' is placed twice");

@@ -1,7 +1,10 @@
 // Graphs that people write: JSON and Graphviz DOT.
 #include "io/text_graph.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <chrono>
 
 #include "files.hpp"
 #include "pardnn/io.hpp"
@@ -134,8 +137,10 @@ TEST_F(TextGraphTest, ValidateListsEveryFaultOfAText) {
 }
 
 TEST_F(TextGraphTest, DeepTextsDoNotOverflowTheStack) {
-  EXPECT_SAYS(fault("g.json", std::string(1'000'000, '[')), "not valid JSON at byte");
-  EXPECT_SAYS(fault("g.json", std::string(200'000, '[') + std::string(200'000, ']')), "found array");
+  EXPECT_SAYS(fault("g.json", std::string(1'000'000, '[')), "more than 64 deep");
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_SAYS(fault("g.json", deep), "more than 64 deep");
+  EXPECT_SAYS(fault("g.json", json("[{\"name\": \"a\", \"comp\": 1}]", "[{\"from\": " + deep + ", \"to\": \"a\"}]")), "more than 64 deep");
   std::string dot = "digraph ";
   for (int i = 0; i < 200'000; ++i) dot += "{";
   EXPECT_SAYS(fault("g.dot", dot), "line 1: subgraphs nested more than 1000 deep");
@@ -174,6 +179,19 @@ strict digraph "a graph" {
   EXPECT_EQ(data.indices, (Values{1, 2, 3, 4}));
   EXPECT_EQ(data.bytes, (Values{7, 7, 1'024, 1'024}));
   EXPECT_EQ(data.output, (Values{0, 0, 0, 1}));
+}
+
+// Defaults that mean nothing here are not kept: many of them, many scopes and many nodes would multiply.
+TEST_F(TextGraphTest, DotWithManyDefaultsIsReadInLinearTime) {
+  std::string dot = "digraph {";
+  for (int i = 0; i < 100'000; ++i) dot += fmt::format("node [a{}=1] edge [b{}=1] ", i, i);
+  dot += "node [comp=3, mem=5] ";
+  for (int i = 0; i < 100'000; ++i) dot += fmt::format("{{ n{} }} ", i);
+  const auto begin = std::chrono::steady_clock::now();
+  const GraphData data = read("g.dot", dot + "}");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+  EXPECT_EQ(data.comp, std::vector<std::int64_t>(100'000, 3));
+  EXPECT_EQ(data.mem, std::vector<std::int64_t>(100'000, 5));
 }
 
 TEST_F(TextGraphTest, DotFaultsNameTheLine) {
