@@ -79,9 +79,18 @@ class CapacityProof {
     if (!live_.empty()) raise_to(share(live_.front().bytes, devices), cut_text(live_.front()));
     raise_to(needs_.anywhere.bytes, need_text(needs_.anywhere));
     for (const Need& need : needs_.pinned) raise_to(need.bytes, need_text(need));
-    for (const Pieces& pieces : pieces_) {
-      const Bytes packed = least_packing(pieces, usable);
-      if (packed > usable) raise_to(packed, pieces_text(pieces));
+    if (!pinned_residual_.empty()) {
+      const Bytes beside = *std::min_element(pinned_residual_.begin(), pinned_residual_.end());
+      raise_to(needs_.beside_pinned.bytes + beside, need_text(needs_.beside_pinned) + " beside what is pinned to it");
+    }
+    for (bool raised = true; raised;) {  // until no pieces refute it
+      raised = false;
+      for (const Pieces& pieces : pieces_) {
+        const Bytes packed = least_packing(pieces, usable);
+        if (packed <= usable) continue;
+        raise_to(packed, pieces_text(pieces));
+        raised = true;
+      }
     }
     bound.per_device_equal = ceil_mul_div(usable, kOne, kOne - machine_.headroom);
     return bound;
