@@ -12,8 +12,7 @@ std::int64_t bins_needed(std::span<const Bytes> pieces, Bytes capacity) {
   // For a threshold a: pieces above capacity - a go alone; those above capacity / 2 need a bin each, and leave room; those
   // of at least a fill that room and further bins. Smaller ones are left out.
   std::int64_t large = 0;  // pieces above capacity / 2
-  Wide large_sum = 0;
-  while (large < static_cast<std::int64_t>(pieces.size()) && Wide(pieces[large]) * 2 > capacity) large_sum += pieces[large++];
+  while (large < static_cast<std::int64_t>(pieces.size()) && Wide(pieces[large]) * 2 > capacity) ++large;
   std::int64_t most = large, alone = large;
   Wide shared_sum = 0, small_sum = 0;  // of large pieces that do not go alone; of the others from a on
   for (std::int64_t i = large; i < static_cast<std::int64_t>(pieces.size()); ++i) {
