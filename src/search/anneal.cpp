@@ -57,7 +57,7 @@ class Annealer {
     if (score.feasible()) return score.makespan;
     __extension__ using Wide = __int128;
     const Wide price = Wide(scale_) * 16 * std::min(score.overflow, capacity_) / capacity_;
-    return score.makespan + scale_ / 20 + static_cast<Nanoseconds>(price);
+    return score.makespan + scale_ / 20 + static_cast<Nanoseconds>(std::min<Wide>(price, kSumLimit / 4));
   }
 
   /// The order of the current run becomes the priority: it replays exactly.

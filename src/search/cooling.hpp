@@ -37,11 +37,12 @@ class Cooling {
 
   void step() { temperature_ = std::max<std::int64_t>(temperature_ - temperature_ * rate_ / 65536, 1024); }
 
-  /// How much worse a candidate may be: temperature * -ln(u), the random number drawn before the candidate is judged, so
+  /// How much worse a candidate may be, less than 2^60: temperature * -ln(u), the random number drawn before the candidate is judged, so
   /// that judging can stop early.
   Nanoseconds slack(RandomStream& random) const {
     __extension__ using Wide = __int128;
-    return static_cast<Nanoseconds>(Wide(scale_) * (temperature_ / 1024) * negative_log(random.bits()) / 1'000'000 / 1024);
+    const Wide slack = Wide(scale_) * (temperature_ / 1024) * negative_log(random.bits()) / 1'000'000 / 1024;
+    return static_cast<Nanoseconds>(std::min<Wide>(slack, kSumLimit / 4));
   }
 
  private:
