@@ -257,6 +257,7 @@ class CapacityProof {
            " are held (residuals, and what was computed before it for it and after it)";
   }
   std::string need_text(const Need& need) const {
+    if (need.node < 0) return {};  // nothing is needed: it raises no bound
     const std::string text = node_text(graph_, need.node) + " needs " + format_bytes(need.bytes) + " on its device ";
     if (need.running < 0) return text + "at all times (the residuals tied to it)";
     if (need.running == need.node) return text + "while it runs (the residuals tied to it, its inputs, output and workspace)";

@@ -112,15 +112,18 @@ class Annealer {
     if (ordered_ && random_.chance(devices_ == 1 ? 100 : 40)) return propose_order();
     const std::int64_t kind = random_.below(100);
     if (kind < 45) {
-      move_unit(graph_.unit(chain_node()), random_device());
+      const NodeId v = chain_node();
+      move_unit(graph_.unit(v), random_device());
     } else if (kind < 60) {
       move_chain_segment();
     } else if (kind < 72) {
-      swap_devices(chain_node(), near(chain_node()));
+      const NodeId v = chain_node(), w = near(chain_node());
+      swap_devices(v, w);
     } else if (kind < 86) {
       follow_neighbour(random_.chance(50) ? chain_node() : random_.below(graph_.num_nodes()));
     } else {
-      move_unit(graph_.unit(random_.below(graph_.num_nodes())), random_device());
+      const NodeId v = random_.below(graph_.num_nodes());
+      move_unit(graph_.unit(v), random_device());
     }
   }
 
