@@ -16,6 +16,11 @@ namespace {
 
 constexpr std::uint64_t kStage = 0x737461727473;  // "starts"
 constexpr std::string_view kTrivial[] = {"single", "rr", "blocks", "blocks-id"};
+/// Baselines that cost no more than one of our constructors: no result of a search loses to them. Those that are built only
+/// where a library is found are left out, so that results do not depend on it.
+constexpr std::string_view kCheap[] = {"heft", "etf", "heft-lazy", "etf-lazy", "eil", "m-topo", "m-etf", "m-sct"};
+/// Up to this size (nodes and edges) the presets that search try them.
+constexpr std::int64_t kCheapBaselines = 400'000;
 
 int feedback_rounds(Preset preset) {
   switch (preset) {
@@ -95,10 +100,18 @@ void add_affinity(Pool& pool, const StartContext& context) {
   }
 }
 
-void add_trivial(Pool& pool) {
+bool is_start(std::string_view baseline, const Graph& graph, Preset preset) {
+  const auto among = [&](const auto& names) { return std::find(std::begin(names), std::end(names), baseline) != std::end(names); };
+  if (among(kTrivial)) return true;
+  return preset != Preset::fast && graph.num_nodes() + graph.num_edges() <= kCheapBaselines && among(kCheap);
+}
+
+void add_baselines(Pool& pool, const StartContext& context) {
+  const CostModel& costs = pool.judge().costs();
   for (const Baseline& baseline : all_baselines()) {
-    if (std::find(std::begin(kTrivial), std::end(kTrivial), baseline.name) == std::end(kTrivial)) continue;
-    pool.add(baseline.run(pool.judge().costs()), std::string(baseline.name));
+    if (!is_start(baseline.name, costs.graph(), context.preset)) continue;
+    pool.add(baseline.run(costs), std::string(baseline.name));
+    if (context.should_stop && context.should_stop()) return;
   }
 }
 
@@ -291,7 +304,7 @@ void add_starts(Pool& pool, const StartContext& context) {
     return context.should_stop && context.should_stop();
   };
   const CostModel& costs = pool.judge().costs();
-  add_trivial(pool);
+  add_baselines(pool, context);
   if (step()) return;
   add_step_one(pool, context, true);
   if (step()) return;
