@@ -14,6 +14,8 @@ __extension__ using Wide = __int128;
 
 /// Cuts whose pieces are packed, at most.
 constexpr std::size_t kPackedNodes = 6;
+/// Thresholds of what units need beside their residuals, at most.
+constexpr std::size_t kThresholds = 16;
 
 std::string node_text(const Graph& graph, NodeId v) { return "node " + std::to_string(graph.file_id(v)); }
 
@@ -38,6 +40,7 @@ struct DeviceNeeds {
 struct Pieces {
   std::vector<Bytes> sizes;
   NodeId node = -1;  ///< while this node runs; -1: at all times
+  Bytes beside = 0;  ///< so much is on a device with any of them, at one moment or another, whichever they are
 };
 
 class CapacityProof {
@@ -101,6 +104,7 @@ class CapacityProof {
 
   void sum_residuals() {
     residual_.assign(static_cast<std::size_t>(graph_.num_units()), 0);
+    beside_.assign(static_cast<std::size_t>(graph_.num_units()), 0);
     pinned_residual_.assign(usable_.size(), 0);
     for (NodeId v = 0; v < graph_.num_nodes(); ++v) {
       if (!graph_.is_residual(v)) continue;
@@ -150,6 +154,8 @@ class CapacityProof {
       if (graph_.comp(v) == 0) continue;  // holds nothing for longer than no time
       const RunningNeed need = need_of(v);
       raise(graph_.unit(v), need.own, need.copies, {0, v, v});
+      Bytes& beside = beside_[graph_.unit(v)];
+      beside = std::max(beside, need.own);
     }
   }
 
@@ -202,9 +208,38 @@ class CapacityProof {
     return sizes;
   }
 
-  void add_pieces(std::vector<Bytes> sizes, NodeId node) {
+  void add_pieces(std::vector<Bytes> sizes, NodeId node, Bytes beside = 0) {
     std::sort(sizes.begin(), sizes.end(), std::greater<>());
-    pieces_.push_back({std::move(sizes), node});
+    pieces_.push_back({std::move(sizes), node, beside});
+  }
+
+  /// Residuals with what a running node of their unit needs beside them. Devices hold the residuals of all their units when
+  /// that node runs: those that have one of the units with the greatest needs have so much less room for residuals.
+  void add_residuals_beside() {
+    std::vector<std::pair<Bytes, Bytes>> pieces;  // (beside, residuals)
+    std::vector<Bytes> pinned_beside(usable_.size(), 0);
+    for (UnitId u = 0; u < graph_.num_units(); ++u) {
+      if (is_pinned(u)) {
+        Bytes& beside = pinned_beside[graph_.unit_fixed(u)];
+        beside = std::max(beside, beside_[u]);
+      } else if (residual_[u] > 0 && beside_[u] > 0) {
+        pieces.emplace_back(beside_[u], residual_[u]);
+      }
+    }
+    for (std::size_t d = 0; d < usable_.size(); ++d) {
+      if (pinned_residual_[d] > 0 && pinned_beside[d] > 0) pieces.emplace_back(pinned_beside[d], pinned_residual_[d]);
+    }
+    std::sort(pieces.begin(), pieces.end(), std::greater<>());
+    std::vector<std::size_t> ends;  // behind all pieces with at least the same beside
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (i + 1 == pieces.size() || pieces[i + 1].first != pieces[i].first) ends.push_back(i + 1);
+    }
+    const std::size_t step = (ends.size() + kThresholds - 1) / kThresholds;
+    for (std::size_t i = 0; i < ends.size(); i += step) {
+      std::vector<Bytes> sizes;
+      for (std::size_t j = 0; j < ends[i]; ++j) sizes.push_back(pieces[j].second);
+      add_pieces(std::move(sizes), -1, pieces[ends[i] - 1].first);
+    }
   }
 
   /// All that is live while v runs: v with its inputs and output is one piece, every other buffer one.
@@ -231,12 +266,21 @@ class CapacityProof {
     }
     for (std::size_t i = 0; i < live_.size() && nodes.size() < kPackedNodes; ++i) add(live_[i].node);
     for (const NodeId v : nodes) add_running_pieces(v);
+    add_residuals_beside();
+  }
+
+  /// The pieces do not fit on devices of `capacity` at most that have `total` together: there are not enough devices, or so many
+  /// hold something beside residuals that there is no room for all residuals.
+  bool refutes(const Pieces& pieces, Bytes capacity, Wide total) const {
+    if (capacity < pieces.beside) return true;
+    const Wide devices = bins_needed(pieces.sizes, capacity - pieces.beside);
+    return devices > machine_.num_devices() || (pieces.beside > 0 && residual_sum_ + devices * pieces.beside > total);
   }
 
   /// The greatest capacity above `known` that the bound refutes, plus one; `known` if there is none. What is refuted for a
   /// capacity is impossible for all lesser ones, whatever the bound says of them.
   Bytes least_packing(const Pieces& pieces, Bytes known) const {
-    const auto refuted = [&](Bytes capacity) { return bins_needed(pieces.sizes, capacity) > machine_.num_devices(); };
+    const auto refuted = [&](Bytes capacity) { return refutes(pieces, capacity, Wide(capacity) * machine_.num_devices()); };
     if (!refuted(known)) return known;
     Bytes low = known, high = known + 1;  // low is refuted
     while (high < kSumLimit && refuted(high)) {
@@ -266,7 +310,8 @@ class CapacityProof {
   std::string pieces_text(const Pieces& pieces) const {
     const std::string what = pieces.node < 0 ? "the residuals that are tied together"
                                              : "residuals and buffers that are live while " + node_text(graph_, pieces.node) + " runs";
-    return what + " are " + std::to_string(pieces.sizes.size()) + " pieces, the greatest of " + format_bytes(pieces.sizes.front()) +
+    const std::string beside = pieces.beside == 0 ? "" : ", each beside " + format_bytes(pieces.beside) + " while a node that is tied to it runs";
+    return what + " are " + std::to_string(pieces.sizes.size()) + " pieces, the greatest of " + format_bytes(pieces.sizes.front()) + beside +
            ", that do not divide among " + std::to_string(machine_.num_devices()) + " devices";
   }
   std::string total_text() const {
@@ -313,7 +358,7 @@ class CapacityProof {
 
   std::optional<std::string> packing() const {
     for (const Pieces& pieces : pieces_) {
-      if (bins_needed(pieces.sizes, greatest_usable()) > machine_.num_devices()) {
+      if (refutes(pieces, greatest_usable(), total_)) {
         return pieces_text(pieces) + " of " + format_bytes(greatest_usable()) + " usable at most";
       }
     }
@@ -326,6 +371,7 @@ class CapacityProof {
   std::vector<Bytes> usable_;
   Wide total_ = 0;
   std::vector<Bytes> residual_;         // by unit
+  std::vector<Bytes> beside_;           // by unit: the most that a running node of it needs of its own
   std::vector<Bytes> pinned_residual_;  // by device
   Bytes residual_sum_ = 0;
   std::vector<std::uint8_t> follows_root_;         // by node; only with aliases

@@ -31,7 +31,8 @@ inline constexpr std::int64_t kCapacityVisits = 30'000'000;
 /// - on one device: the residuals of a unit, or of all units pinned there, with what one running node of it needs (its
 ///   inputs, output and workspace), or with what is live because of the unit's members;
 /// - pieces that cannot be split, against the number of devices (bin_packing.hpp): residuals of a unit, a running node
-///   with all it needs, and each buffer that is live meanwhile.
+///   with all it needs, and each buffer that is live meanwhile; or residuals of units, of which each also needs so much for a
+///   running node of its own, which a device must have beside all its residuals.
 /// O(visits + V log V + E log degree + K).
 CapacityVerdict capacity_verdict(const Graph& graph, const Machine& machine, std::int64_t visits = kCapacityVisits);
 
