@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bounds/makespan_bound.hpp"
 #include "costs/cost_model.hpp"
 #include "judge/judge.hpp"
 #include "levels/weighted_levels.hpp"
@@ -11,7 +12,8 @@
 #include "parallel/stage_timer.hpp"
 #include "parallel/threads.hpp"
 #include "pardnn/error.hpp"
-#include "search/seed_search.hpp"
+#include "partition_on.hpp"
+#include "seeds/seed_team.hpp"
 
 namespace pardnn {
 namespace {
@@ -25,7 +27,7 @@ void require_legal_start(const Graph& graph, const Placement& start) {
 }
 
 /// Judges the winner once more from scratch: what is printed is what a fresh emulation says.
-void verify(const CostModel& costs, const Options& options, Nanoseconds bound, Result& result) {
+void verify(const CostModel& costs, const Options& options, const MakespanBounds& bounds, Result& result) {
   Emulator emulator(costs);
   MemoryTracker tracker(costs);
   Placement& placement = result.placement;
@@ -34,7 +36,7 @@ void verify(const CostModel& costs, const Options& options, Nanoseconds bound, R
   }
   result.schedule = emulator.run(placement.device, options.policy, placement.priority);
   const MemoryPeaks& peaks = tracker.track(placement.device, result.schedule, emulator.delivered());
-  result.evaluation = describe_run(costs, placement.device, result.schedule, peaks, bound);
+  result.evaluation = describe_run(costs, placement.device, result.schedule, peaks, bounds);
   result.capacity_needed = capacity_for(result.evaluation.greatest_peak(), costs.machine().headroom);
 }
 
@@ -45,29 +47,37 @@ void find_capacity_bound(const Graph& graph, const Machine& machine, Preset pres
   if (verdict.proof) result.proof = std::move(*verdict.proof);
 }
 
-Candidate search_all_seeds(Judge& judge, const Options& options, Nanoseconds bound, StageClock& clock) {
-  Candidate best;
-  bool first = true;
-  for (int i = 0; i < std::max(options.seeds, 1); ++i) {
-    SeedSearchOptions seed;
-    seed.preset = options.preset;
-    seed.seed = options.seed + static_cast<std::uint64_t>(i);
-    seed.lower_bound = bound;
-    seed.start = options.start ? &*options.start : nullptr;
-    seed.should_stop = options.should_stop;
-    Candidate candidate = search_seed(judge, seed, clock);
-    if (first || candidate.score < best.score) best = std::move(candidate);
-    first = false;
-    if (best.score.feasible() && best.score.makespan <= bound) break;
-    if (options.should_stop && options.should_stop()) break;
-  }
-  return best;
+SeedTeamOptions seed_options(const Options& options, Nanoseconds bound) {
+  SeedTeamOptions seeds;
+  seeds.search.preset = options.preset;
+  seeds.search.lower_bound = bound;
+  seeds.search.start = options.start ? &*options.start : nullptr;
+  seeds.first_seed = options.seed;
+  seeds.seeds = std::max(options.seeds, 1);
+  seeds.should_stop = options.should_stop;
+  seeds.progress = options.progress;
+  return seeds;
+}
+
+/// Makes `seeded` the result, judged afresh.
+void take(Seeded seeded, const CostModel& costs, const Options& options, const MakespanBounds& bounds, Result& result) {
+  result.placement.device = std::move(seeded.candidate.device);
+  result.placement.priority = std::move(seeded.candidate.priority);
+  result.method = std::move(seeded.candidate.origin);
+  result.best_seed = options.seed + static_cast<std::uint64_t>(seeded.index);
+  verify(costs, options, bounds, result);
 }
 
 }  // namespace
 
 Result partition(const Graph& graph, const Machine& machine, const Options& options) {
-  Result result;
+  OneRank alone;
+  return partition_on(alone, graph, machine, options, {}).result;
+}
+
+RanksResult partition_on(Ranks& ranks, const Graph& graph, const Machine& machine, const Options& options, RanksHooks hooks) {
+  RanksResult all;
+  Result& result = all.result;
   StageClock clock(options.progress, result.stages);
   const ThreadPlan plan = plan_threads(options.threads);
   const ThreadScope threads(plan.threads);
@@ -78,19 +88,34 @@ Result partition(const Graph& graph, const Machine& machine, const Options& opti
     return CostModel(graph, machine);
   }();
   if (options.start) require_legal_start(graph, *options.start);
-  const Nanoseconds bound = lower_bound(graph, machine);
+  const MakespanBounds bounds = [&] {
+    auto stage = clock.stage("bounds");
+    return makespan_bounds(costs);
+  }();
   Judge judge(costs, options.policy);
-  if (judge.memory_matters()) {
+  if (judge.memory_matters() && ranks.is_first()) {
     auto stage = clock.stage("capacity bound");
     find_capacity_bound(graph, machine, options.preset, result);
   }
-  Candidate best = search_all_seeds(judge, options, bound, clock);
-  result.placement.device = std::move(best.device);
-  result.placement.priority = std::move(best.priority);
-  result.method = std::move(best.origin);
+  if (const auto& before = hooks.seeds.before.best) {
+    if (!(judge.score(before->candidate.device, before->candidate.priority) == before->candidate.score)) {
+      throw InputError("the checkpoint's placement is not what the checkpoint says of it: it is damaged, or of another version of pardnn");
+    }
+  }
+  if (hooks.write_result && ranks.is_first()) {
+    hooks.seeds.write_result = [&](const Seeded& best) {
+      Result so_far = result;
+      take(best, costs, options, bounds, so_far);
+      hooks.write_result(so_far);
+    };
+  }
+  SeedRun run = explore_seeds(judge, seed_options(options, bounds.best), std::move(hooks.seeds), ranks, result.stages);
+  all.caught = run.caught;
+  all.seeds = std::move(run.state);
+  if (!ranks.is_first()) return all;
   auto stage = clock.stage("verification");
-  verify(costs, options, bound, result);
-  return result;
+  take(std::move(run.best), costs, options, bounds, result);
+  return all;
 }
 
 }  // namespace pardnn

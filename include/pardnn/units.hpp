@@ -16,6 +16,8 @@ using Millionths = std::int64_t;
 inline constexpr Millionths kOne = 1'000'000;
 /// No sum of times or bytes in a graph may reach this (graph-format.md), so that no later sum overflows.
 inline constexpr std::int64_t kSumLimit = std::int64_t{1} << 62;
+/// Later than any time of a run.
+inline constexpr Nanoseconds kNever = INT64_MAX;
 /// Capacity of a device whose memory is unlimited.
 inline constexpr Bytes kUnlimited = kSumLimit;
 

@@ -1,7 +1,6 @@
 #include "construct/eil.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 
 #include "construct/flat_heap.hpp"
@@ -14,7 +13,6 @@
 namespace pardnn {
 namespace {
 
-constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
 /// Look-ahead to other inputs of consumers skips nodes with more edges than this, so that it stays linear.
 constexpr EdgeId kMaxFan = 16;
 

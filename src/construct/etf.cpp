@@ -1,7 +1,6 @@
 #include "construct/etf.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 
 #include "construct/device_classes.hpp"
@@ -14,7 +13,6 @@
 namespace pardnn {
 namespace {
 
-constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
 
 struct Arrival {
   Nanoseconds ready;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -13,7 +12,6 @@
 
 namespace pardnn {
 
-inline constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
 inline constexpr NodeId kIdle = -1;
 
 /// What the devices are doing at one moment: everything of a run that is not per node.

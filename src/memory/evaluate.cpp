@@ -58,12 +58,13 @@ std::vector<std::string> broken_rules(const Graph& graph, std::span<const Device
 }
 
 Evaluation describe_run(const CostModel& costs, std::span<const DeviceId> device, const Schedule& schedule,
-                        const MemoryPeaks& peaks, Nanoseconds bound) {
+                        const MemoryPeaks& peaks, const MakespanBounds& bounds) {
   const Graph& graph = costs.graph();
   const Machine& machine = costs.machine();
   Evaluation evaluation;
   evaluation.makespan = schedule.makespan;
-  evaluation.lower_bound = evaluation.best_bound = bound;
+  evaluation.lower_bound = bounds.plain;
+  evaluation.best_bound = bounds.best;
   evaluation.broken = broken_rules(graph, device);
   for (DeviceId d = 0; d < machine.num_devices(); ++d) {
     DeviceReport report;
@@ -104,7 +105,7 @@ Evaluation evaluate(const Graph& graph, const Machine& machine, const Placement&
   const Schedule& run = emulator.run(placement.device, policy, placement.priority);
   const MemoryPeaks& peaks = tracker.track(placement.device, run, emulator.delivered());
   if (schedule != nullptr) *schedule = run;
-  return describe_run(costs, placement.device, run, peaks, lower_bound(graph, machine));
+  return describe_run(costs, placement.device, run, peaks, makespan_bounds(costs));
 }
 
 }  // namespace pardnn

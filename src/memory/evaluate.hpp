@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bounds/makespan_bound.hpp"
 #include "memory/memory_profile.hpp"
 
 namespace pardnn {
@@ -13,6 +14,6 @@ std::vector<std::string> broken_rules(const Graph& graph, std::span<const Device
 
 /// What model.md says of a run that has been emulated and tracked. O(V + E).
 Evaluation describe_run(const CostModel& costs, std::span<const DeviceId> device, const Schedule& schedule,
-                        const MemoryPeaks& peaks, Nanoseconds lower_bound);
+                        const MemoryPeaks& peaks, const MakespanBounds& bounds);
 
 }  // namespace pardnn

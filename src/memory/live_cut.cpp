@@ -7,7 +7,7 @@
 namespace pardnn {
 namespace {
 
-constexpr NodeId kNever = std::numeric_limits<NodeId>::max();
+constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
 /// Chains whose nodes are also looked at unit by unit, at most.
 constexpr int kUnitChains = 8;
 
@@ -83,7 +83,7 @@ std::vector<NodeId> LiveCuts::next_chain(Bytes to_beat) {
 }
 
 void LiveCuts::label(std::span<const NodeId> chain) {
-  std::fill(before_.begin(), before_.end(), kNever);
+  std::fill(before_.begin(), before_.end(), kNoNode);
   std::fill(after_.begin(), after_.end(), -1);
   for (NodeId i = 0; i < static_cast<NodeId>(chain.size()); ++i) before_[chain[i]] = after_[chain[i]] = i;
   for (NodeId v = graph_.num_nodes() - 1; v >= 0; --v) {
@@ -122,7 +122,7 @@ void LiveCuts::gather_feeds(NodeId root, NodeId from) {
 /// Adds what the buffer is worth at each node of the chain to `change` (differences).
 void LiveCuts::add_buffer(NodeId root, std::vector<Bytes>& change) {
   const NodeId from = before_[root];
-  if (from == kNever) return;
+  if (from == kNoNode) return;
   const auto add = [&](NodeId first, NodeId last, Bytes bytes) {
     change[first] += bytes;
     change[last + 1] -= bytes;
@@ -164,7 +164,7 @@ std::vector<Bytes> LiveCuts::sum_along(std::span<const NodeId> chain) {
 /// another one the buffer or a copy as long as its consumer has to.
 void LiveCuts::note_unit_buffer(NodeId root) {
   const NodeId from = before_[root];
-  if (from == kNever) return;
+  if (from == kNoNode) return;
   const UnitId own = graph_.unit(root);
   NodeId kept = last_member(root);
   std::vector<UnitId> touched;
@@ -251,7 +251,7 @@ std::vector<LivePiece> LiveCuts::pieces(NodeId n) {
   label({&n, 1});
   std::vector<LivePiece> pieces;
   for (NodeId root = 0; root < graph_.num_nodes(); ++root) {
-    if (!is_buffer(root) || before_[root] == kNever) continue;
+    if (!is_buffer(root) || before_[root] == kNoNode) continue;
     Bytes bytes = 0;
     if (last_member(root) >= 0) {
       bytes = graph_.mem(root);
