@@ -172,6 +172,7 @@ class Graph {
 
  private:
   struct Storage;
+  friend struct GraphBlock;  // views of memory that others own
   void bind();
 
   std::string name_, fingerprint_;
@@ -194,7 +195,7 @@ class Graph {
   std::span<const DeviceId> unit_fixed_;
   std::span<const Pin> pins_;
   std::span<const std::int32_t> group_;
-  /// Whoever owns the arrays; copies of a Graph share them.
+  /// Owner of the arrays, shared by copies of a Graph; idle where they are a view of a block (graph_block.hpp).
   std::shared_ptr<const Storage> storage_;
 };
 

@@ -1,6 +1,7 @@
 /// The whole pipeline in one call.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Result {
   Evaluation evaluation;
   /// Which start and which improvements gave it.
   std::string method;
+  /// The seed that led to it.
+  std::uint64_t best_seed = 0;
   std::vector<StageTime> stages;
   /// Smallest equal per-device capacity (same headroom) for which this placement would fit.
   Bytes capacity_needed = 0;

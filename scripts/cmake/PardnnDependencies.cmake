@@ -58,6 +58,21 @@ find_path(SCOTCH_INCLUDE_DIR scotch.h HINTS ${SCOTCH_ROOT} $ENV{SCOTCH_ROOT} PAT
 find_library(SCOTCH_LIBRARY scotch HINTS ${SCOTCH_ROOT} $ENV{SCOTCH_ROOT} PATH_SUFFIXES lib lib64)
 find_library(SCOTCHERR_LIBRARY scotcherr HINTS ${SCOTCH_ROOT} $ENV{SCOTCH_ROOT} PATH_SUFFIXES lib lib64)
 
+# Optional: many ranks.
+set(PARDNN_HAS_MPI no)
+if(NOT PARDNN_MPI MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "PARDNN_MPI is '${PARDNN_MPI}', expected AUTO, ON or OFF")
+endif()
+if(PARDNN_MPI)
+  find_package(MPI QUIET COMPONENTS C)
+  if(MPI_C_FOUND AND MPI_C_VERSION VERSION_GREATER_EQUAL 3.0)
+    set(PARDNN_HAS_MPI yes)
+  elseif(NOT PARDNN_MPI STREQUAL "AUTO")
+    message(FATAL_ERROR "pardnn needs MPI 3 or later: install libopenmpi-dev or set MPI_ROOT or CMAKE_PREFIX_PATH to its prefix, or build with -DPARDNN_MPI=OFF")
+  endif()
+endif()
+message(STATUS "MPI: ${PARDNN_HAS_MPI}")
+
 if(PARDNN_TESTS)
   find_package(GTest QUIET)
   if(NOT GTest_FOUND)

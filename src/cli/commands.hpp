@@ -3,6 +3,8 @@
 
 #include <functional>
 
+#include "cli/run_context.hpp"
+
 namespace CLI {
 class App;
 }
@@ -10,7 +12,7 @@ class App;
 namespace pardnn::cli {
 
 /// Runs the parsed subcommand and gives the exit code. Throws InputError, SystemError.
-using Run = std::function<int()>;
+using Run = std::function<int(const RunContext&)>;
 
 Run add_partition(CLI::App& app);
 Run add_evaluate(CLI::App& app);

@@ -15,16 +15,20 @@ namespace pardnn::cli {
 namespace {
 
 std::atomic<int> caught{0};
-std::atomic<bool> saves_work{false};
+std::atomic<bool> saves_work{false}, is_silent{false}, usr1_asks{false}, asked{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 /// Only async-signal-safe calls.
 extern "C" void on_signal(int number) {
+  if (number == SIGUSR1 && usr1_asks) {
+    asked = true;
+    return;
+  }
   if (saves_work) {
     int none = 0;
     const bool first = caught.compare_exchange_strong(none, number);
     if (first || number != SIGINT) return;
-  } else {
+  } else if (!is_silent) {
     constexpr char message[] = "pardnn: stopped by a signal before there was a result: nothing was written\n";
     const ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
     static_cast<void>(ignored);
@@ -68,6 +72,12 @@ void watch_signals() {
   // A file past its size limit is an error of the write, not the end of the process.
   signal(SIGXFSZ, SIG_IGN);
 }
+
+void let_usr1_ask_for_result() { usr1_asks = true; }
+
+bool asked_for_result() { return asked.exchange(false); }
+
+void end_silently_on_signals() { is_silent = true; }
 
 void save_work_on_signals() { saves_work = true; }
 

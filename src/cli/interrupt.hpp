@@ -1,4 +1,4 @@
-/// Signals: SIGTERM, SIGINT and SIGUSR1 end a run early, with the best result so far.
+/// Signals: SIGTERM, SIGINT and, unless it asks for the result so far, SIGUSR1 end a run early, with the best result so far.
 #pragma once
 
 #include <array>
@@ -9,6 +9,14 @@ namespace pardnn::cli {
 
 /// From now on those signals end the process at once with exit code 128 + n and one line: there is nothing to save yet.
 void watch_signals();
+
+/// SIGUSR1 does not end the process: it asks for the best result so far to be written, whenever there is one. See `asked_for_result`.
+void let_usr1_ask_for_result();
+/// True once for any number of SIGUSR1 since the last call.
+bool asked_for_result();
+
+/// This process prints nothing on signals: another one does.
+void end_silently_on_signals();
 
 /// From now on they are remembered instead: ask `caught_signal`. A second SIGINT still ends the process at once.
 void save_work_on_signals();

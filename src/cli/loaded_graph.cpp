@@ -1,11 +1,18 @@
 #include "cli/loaded_graph.hpp"
 
+#include <cstddef>
 #include <filesystem>
+#include <span>
 #include <utility>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <fmt/format.h>
 
 #include "cli/interrupt.hpp"
+#include "graph/graph_block.hpp"
 #include "pardnn/error.hpp"
 #include "pardnn/io.hpp"
 
@@ -54,6 +61,20 @@ LoadedGraph load_graph(const std::string& file, bool needs_names, Session& sessi
     session.warn(fmt::format("{}: {} parallel edges merged into others, {}", printable(file), merged,
                              has_outputs ? "the greatest bytes of each output kept" : "their bytes added"));
   }
+  return loaded;
+}
+
+LoadedGraph load_shared_graph(const std::string& file, bool needs_names, Session& session, Ranks& ranks) {
+  if (ranks.size() == 1) return load_graph(file, needs_names, session);
+  LoadedGraph loaded;
+  if (ranks.is_first()) loaded = load_graph(file, needs_names, session);
+  loaded.file = file;
+  const auto stage = session.clock().stage("share");
+  const std::size_t bytes = ranks.is_first() ? block_bytes(loaded.graph) : 0;
+  loaded.graph = graph_of_block(ranks.share(bytes, [&](std::span<std::byte> block) { write_block(loaded.graph, block); }));
+#ifdef __GLIBC__
+  malloc_trim(0);  // rank 0's own copy is gone: a host holds the graph once
+#endif
   return loaded;
 }
 

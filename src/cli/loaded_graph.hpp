@@ -7,6 +7,7 @@
 #include "cli/session.hpp"
 #include "pardnn/error.hpp"
 #include "pardnn/graph.hpp"
+#include "ranks/ranks.hpp"
 
 namespace pardnn::cli {
 
@@ -35,5 +36,8 @@ auto with_file_named(const std::string& file, Work&& work) {
 /// Reads and builds in two timed stages. Names are kept if `needs_names`, or if the file is so small that they cost nothing.
 /// Warns of parallel edges that were merged. Throws InputError, SystemError.
 LoadedGraph load_graph(const std::string& file, bool needs_names, Session& session);
+
+/// Collective: the same on all ranks. Rank 0 reads; the ranks of a host share one copy, which lives until ranks.finish(). Names are rank 0's.
+LoadedGraph load_shared_graph(const std::string& file, bool needs_names, Session& session, Ranks& ranks);
 
 }  // namespace pardnn::cli

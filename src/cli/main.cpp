@@ -1,12 +1,15 @@
 /// Names the subcommands; turns exceptions into messages and exit codes.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -17,7 +20,9 @@
 #include "cli/interrupt.hpp"
 #include "cli/version.hpp"
 #include "core/nearest.hpp"
+#include "mpi/mpi_ranks.hpp"
 #include "pardnn/error.hpp"
+#include "ranks/bytes.hpp"
 
 namespace pardnn::cli {
 
@@ -38,24 +43,29 @@ struct Subcommand {
   Run run;
 };
 
-void complain(const std::string& line) { std::fprintf(stderr, "pardnn: error: %s\n", line.c_str()); }
+/// `origin`: "" or "rank 3 on host: ".
+void complain(const std::string& line, const std::string& origin = "") { std::fprintf(stderr, "pardnn: error: %s%s\n", origin.c_str(), line.c_str()); }
+
+struct Failure {
+  std::string line;  ///< empty: none
+  int code = kDone;
+};
 
 /// Runs `work`; an exception becomes one line and its exit code.
 template <typename Work>
-int guarded(Work work) {
+Failure failure_of(Work work) {
   try {
-    return work();
+    work();
+    return {};
   } catch (const InputError& error) {
-    complain(error.what());
-    return kWrongInput;
+    return {error.what(), kWrongInput};
   } catch (const SystemError& error) {
-    complain(error.what());
+    return {error.what(), kSystemFailed};
   } catch (const std::bad_alloc&) {
-    complain("out of memory");
+    return {"out of memory", kSystemFailed};
   } catch (const std::exception& error) {
-    complain("internal error: " + printable(error.what(), 400));
+    return {"internal error: " + printable(error.what(), 400), kSystemFailed};
   }
-  return kSystemFailed;
 }
 
 struct Known {
@@ -96,7 +106,9 @@ std::string unexpected_text(const CLI::App& subcommand) {
   return fmt::format("unknown flag '{}'; did you mean '{}'?", printable(typed, 60), nearest(typed, known));
 }
 
-int parse_and_run(int argc, char** argv) {
+/// What rank 0 does for all, and what all do together; on other ranks nothing is printed.
+int parse_and_run(int argc, char** argv, const RunContext& context) {
+  const bool speaks = context.ranks.is_first();
   if (argc > 1) check_subcommand(argv[1]);
   CLI::App app("Places the operations of a training graph on devices: least time per step, within their memory.", "pardnn");
   app.require_subcommand(1);
@@ -110,19 +122,69 @@ int parse_and_run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
+    if (!speaks) return kDone;
     return app.exit(request) == 0 && std::fflush(stdout) == 0 ? kDone : kSystemFailed;
   } catch (const CLI::ExtrasError&) {
     const std::vector<CLI::App*> chosen = app.get_subcommands();
-    complain(unexpected_text(chosen.empty() ? app : *chosen.front()));
+    if (speaks) complain(unexpected_text(chosen.empty() ? app : *chosen.front()));
     return kWrongInput;
   } catch (const CLI::ParseError& error) {
-    complain(printable(error.what(), 400) + "; see pardnn --help");
+    if (speaks) complain(printable(error.what(), 400) + "; see pardnn --help");
     return kWrongInput;
   }
   for (const Subcommand& subcommand : subcommands) {
-    if (subcommand.app->parsed()) return subcommand.run();
+    if (!subcommand.app->parsed()) continue;
+    // Only a search has work for many.
+    const bool takes_part = speaks || subcommand.app->get_name() == "partition";
+    return takes_part ? subcommand.run(context) : kDone;
   }
   return kWrongInput;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? printable(name.data(), 60) : "?";
+}
+
+/// Says what failed here, and ends all ranks. What fails on all ranks alike is rank 0's to say: the others hold back, the later the
+/// higher their rank, and are gone before their turn.
+void end_all(Ranks& ranks, const Failure& failure) {
+  if (!ranks.is_first()) std::this_thread::sleep_for(std::chrono::milliseconds(std::min(2000 + 100 * ranks.rank(), 6000)));
+  complain(failure.line, ranks.size() > 1 ? fmt::format("rank {} on {}: ", ranks.rank(), host_name()) : "");
+  std::fflush(nullptr);
+  ranks.abort(failure.code);
+}
+
+/// Collective: the exit code of rank 0, once all are through.
+int finish_together(Ranks& ranks, int code) {
+  ByteWriter out;
+  out.put(code);
+  ByteBuffer bytes = out.take();
+  ranks.broadcast(bytes);
+  ranks.finish();
+  return ByteReader(bytes).get<int>();
+}
+
+int run_program(int argc, char** argv) {
+  const Launch launch = find_launch([](const char* name) -> const char* { return std::getenv(name); });
+  if (launch.process != 0) end_silently_on_signals();
+  StartedRanks started;
+  if (const Failure failure = failure_of([&] { started = start_ranks(launch); }); failure.code != kDone) {
+    complain(failure.line);
+    return failure.code;
+  }
+  Ranks& ranks = *started.ranks;
+  int code = kDone;
+  const Failure failure = failure_of([&] {
+    code = parse_and_run(argc, argv, {ranks, launch, started.one_thread_only});
+    std::fflush(nullptr);
+    code = finish_together(ranks, code);
+  });
+  if (failure.code == kDone) return code;
+  // Processes that do not know of one another all fail alike: the first one speaks.
+  if (ranks.size() > 1) end_all(ranks, failure);
+  if (launch.process == 0) complain(failure.line);
+  return failure.code;
 }
 
 }  // namespace
@@ -131,7 +193,8 @@ int parse_and_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   pardnn::cli::watch_signals();
-  const int code = pardnn::cli::guarded([&] { return pardnn::cli::parse_and_run(argc, argv); });
+  if (argc > 1 && std::string_view(argv[1]) == "partition") pardnn::cli::let_usr1_ask_for_result();
+  const int code = pardnn::cli::run_program(argc, argv);
   std::fflush(nullptr);
   // HDF5 tries again at exit to write what a full disk refused, and crashes (1.10): everything is closed by now, so leave at once.
   std::_Exit(code);

@@ -19,7 +19,9 @@ struct Outcome {
   std::optional<std::string> preset;  ///< only where the method has presets
   std::optional<std::uint64_t> seed;
   int seeds = 1;
-  int threads = 1;
+  std::optional<std::uint64_t> best_seed;  ///< the one of them that led to the placement
+  int ranks = 1;
+  int threads = 1;  ///< of each rank
   Evaluation evaluation;
   /// Smallest equal per-device capacity for which the placement would fit; 0 if not asked.
   Bytes capacity_needed = 0;
@@ -32,6 +34,8 @@ struct Outcome {
   double elapsed_seconds = 0;
   /// "time limit", "signal 15"; empty if it ran to its end.
   std::string stopped_by;
+  /// The run goes on: this is its best so far.
+  bool unfinished = false;
 
   double ratio() const;
   std::vector<std::string> empty_devices() const;

@@ -64,6 +64,7 @@ std::string method_text(const Outcome& outcome) {
   std::string text = fmt::format("method       {}", printable(outcome.method));
   if (outcome.preset) text += fmt::format(", preset {}", *outcome.preset);
   if (outcome.seed) text += outcome.seeds > 1 ? fmt::format(", {} seeds from {}", outcome.seeds, *outcome.seed) : fmt::format(", seed {}", *outcome.seed);
+  if (outcome.ranks > 1) text += fmt::format(", {} ranks", outcome.ranks);
   return text + fmt::format(", policy {}, {} thread{}\n", word_for(outcome.policy), outcome.threads, outcome.threads == 1 ? "" : "s");
 }
 

@@ -67,11 +67,13 @@ Json outcome_json(const LoadedGraph& loaded, const Machine& machine, const Outco
   json["preset"] = or_null(outcome.preset);
   json["seed"] = or_null(outcome.seed);
   json["seeds"] = outcome.seeds;
-  json["ranks"] = 1;
+  json["best_seed"] = or_null(outcome.best_seed);
+  json["ranks"] = outcome.ranks;
   json["threads"] = outcome.threads;
   add_verdict(json, outcome);
   json["warnings"] = outcome.warnings;
   json["stopped_by"] = outcome.stopped_by.empty() ? Json(nullptr) : Json(outcome.stopped_by);
+  json["unfinished"] = outcome.unfinished;
   json["stages"] = stages_json(outcome.stages);
   json["elapsed_s"] = outcome.elapsed_seconds;
   json["peak_rss_bytes"] = peak_resident_bytes();

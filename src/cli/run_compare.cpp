@@ -186,7 +186,7 @@ Run add_compare(CLI::App& app) {
   add_machine_flags(app, flags->machine);
   add_session_flags(app, flags->session);
   app.footer(method_list());
-  return [flags] { return run(*flags); };
+  return [flags](const RunContext&) { return run(*flags); };
 }
 
 }  // namespace pardnn::cli

@@ -64,7 +64,7 @@ Run add_convert(CLI::App& app) {
   app.add_option("out", flags->output, "file to write; its extension picks the format")->required()->type_name("OUT");
   add_text_flag(app, "--graph", flags->graph, "the graph of the placement IN", "GRAPH.h5");
   app.footer("examples: pardnn convert model.h5 model.dot\n          pardnn convert placement.h5 placement.tsv --graph model.h5");
-  return [flags] { return run(*flags); };
+  return [flags](const RunContext&) { return run(*flags); };
 }
 
 }  // namespace pardnn::cli

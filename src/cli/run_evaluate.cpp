@@ -114,7 +114,7 @@ Run add_evaluate(CLI::App& app) {
   add_session_flags(app, flags->session);
   app.footer("Without a flag, policy and links are the placement's, and so is the machine.\n"
              "example: pardnn evaluate model.h5 placement.tsv --devices 4 --memory 32GiB --trace run.json");
-  return [flags] { return run(*flags); };
+  return [flags](const RunContext&) { return run(*flags); };
 }
 
 }  // namespace pardnn::cli

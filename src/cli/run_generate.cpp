@@ -97,7 +97,7 @@ Run add_generate(CLI::App& app) {
   app.add_option("--progress", flags->session.progress, "auto, bar, log or none")->type_name("WORD");
   app.add_flag("-q,--quiet", flags->session.quiet, "errors only");
   app.footer("example: pardnn generate transformer --nodes 100000 --micro-batches 8 -o big.h5");
-  return [flags] { return run(*flags); };
+  return [flags](const RunContext&) { return run(*flags); };
 }
 
 }  // namespace pardnn::cli

@@ -183,7 +183,7 @@ Run add_info(CLI::App& app) {
   add_json_flag(app, flags->json);
   add_machine_flags(app, flags->machine);
   app.footer("With a machine it also gives the ratio of communication to computation (CCR).\nexample: pardnn info model.h5 --devices 4");
-  return [flags] { return run(*flags); };
+  return [flags](const RunContext&) { return run(*flags); };
 }
 
 }  // namespace pardnn::cli

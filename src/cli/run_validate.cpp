@@ -37,7 +37,7 @@ Run add_validate(CLI::App& app) {
   const auto file = std::make_shared<std::string>();
   app.add_option("file", *file, "graph file")->required()->type_name("FILE");
   app.footer("example: pardnn validate model.h5");
-  return [file] { return run(*file); };
+  return [file](const RunContext&) { return run(*file); };
 }
 
 }  // namespace pardnn::cli

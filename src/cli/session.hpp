@@ -8,6 +8,7 @@
 
 #include "cli/option_flags.hpp"
 #include "cli/progress_display.hpp"
+#include "cli/run_context.hpp"
 #include "parallel/stage_timer.hpp"
 #include "parallel/threads.hpp"
 
@@ -17,6 +18,8 @@ class Session {
  public:
   /// Plans the threads and sets them; prints what the environment says against it. Throws InputError.
   explicit Session(const SessionFlags& flags);
+  /// Collective: the same for one of many ranks, which share the CPUs of their host. Only rank 0 prints.
+  Session(const SessionFlags& flags, const RunContext& context);
 
   ProgressDisplay& display() { return display_; }
   StageClock& clock() { return clock_; }
@@ -35,6 +38,8 @@ class Session {
   bool is_over(Nanoseconds limit) const;
 
  private:
+  Session(const SessionFlags& flags, ThreadPlan plan, bool prints);
+
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   ThreadPlan plan_;
   ThreadScope threads_;

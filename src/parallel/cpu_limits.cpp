@@ -112,6 +112,28 @@ int group_quota(const std::string& root) {
 
 int CpuLimits::usable() const { return std::max(1, least_positive(least_positive(affinity, quota), hardware)); }
 
+int CpuLimits::share() const {
+  const auto part = [](int cpus, int ranks) { return cpus == 0 ? 0 : std::max(1, cpus / std::max(1, ranks)); };
+  return std::max(1, least_positive(least_positive(part(affinity, mask_ranks), part(quota, host_ranks)), part(hardware, host_ranks)));
+}
+
+std::array<std::uint64_t, 128> affinity_bits() {
+  std::array<std::uint64_t, 128> bits{};
+#ifdef __linux__
+  constexpr int kCpus = 128 * 64;
+  cpu_set_t* set = CPU_ALLOC(kCpus);
+  if (set == nullptr) return bits;
+  const std::size_t size = CPU_ALLOC_SIZE(kCpus);
+  if (sched_getaffinity(0, size, set) == 0) {
+    for (std::size_t cpu = 0; cpu < kCpus; ++cpu) {
+      if (CPU_ISSET_S(cpu, size, set)) bits[cpu / 64] |= std::uint64_t{1} << cpu % 64;
+    }
+  }
+  CPU_FREE(set);
+#endif
+  return bits;
+}
+
 CpuSources system_cpu_sources() {
   return {"", [](const char* name) -> const char* { return std::getenv(name); }, online_cpus, mask_cpus};
 }

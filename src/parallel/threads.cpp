@@ -17,6 +17,7 @@ std::string describe(const CpuLimits& limits) {
   if (limits.quota > 0) text += fmt::format(", control group allows {}", limits.quota);
   if (limits.slurm_cpus_per_task > 0) text += fmt::format(", SLURM_CPUS_PER_TASK={}", limits.slurm_cpus_per_task);
   if (limits.omp_num_threads > 0) text += fmt::format(", OMP_NUM_THREADS={}", limits.omp_num_threads);
+  if (limits.host_ranks > 1) text += fmt::format(", {} ranks on this host", limits.host_ranks);
   return text;
 }
 
@@ -48,9 +49,9 @@ std::string warning(int wanted, const CpuLimits& limits, int cpus) {
 ThreadPlan plan_threads(int wanted, const CpuLimits& limits) {
   ThreadPlan plan;
   plan.cpus = limits.usable();
-  plan.threads = wanted > 0 ? wanted : default_threads(limits, plan.cpus);
+  plan.threads = wanted > 0 ? wanted : default_threads(limits, limits.share());
   plan.line = fmt::format("{} thread{} ({})", plan.threads, plan.threads == 1 ? "" : "s", describe(limits));
-  plan.warning = warning(wanted, limits, plan.cpus);
+  plan.warning = warning(wanted, limits, limits.share());
   return plan;
 }
 

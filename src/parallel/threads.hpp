@@ -16,8 +16,8 @@ struct ThreadPlan {
   std::string warning;  ///< one line, or empty
 };
 
-/// `wanted` threads, or with 0 as many as this process may use: CPUs of mask and quota, fewer if Slurm or
-/// OMP_NUM_THREADS asks for fewer. An explicit wish is honoured, with a warning where it exceeds the CPUs.
+/// `wanted` threads, or with 0 as many as this process may use: CPUs of mask and quota, shared with the other ranks of the host, fewer if
+/// Slurm or OMP_NUM_THREADS asks for fewer. An explicit wish is honoured, with a warning where it exceeds the CPUs.
 ThreadPlan plan_threads(int wanted, const CpuLimits& limits);
 ThreadPlan plan_threads(int wanted);
 

@@ -33,8 +33,10 @@ void Pool::keep(Candidate candidate) {
     const Candidate& before = *std::prev(at);
     if (before.score == candidate.score && before.device == candidate.device && before.priority == candidate.priority) return;
   }
+  const bool is_best = at == candidates_.begin();
   candidates_.insert(at, std::move(candidate));
   if (candidates_.size() > capacity_) candidates_.pop_back();
+  if (is_best && on_best_) on_best_(best());
 }
 
 }  // namespace pardnn

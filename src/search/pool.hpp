@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "construct/constructed.hpp"
@@ -21,6 +23,8 @@ class Pool {
   void add(std::vector<DeviceId> device, const std::string& origin);
   /// Keeps a candidate that has its score.
   void keep(Candidate candidate);
+  /// From now on `on_best` is told of each candidate that becomes the best; may be empty.
+  void tell_best(std::function<void(const Candidate&)> on_best) { on_best_ = std::move(on_best); }
 
   bool empty() const { return candidates_.empty(); }
   const Candidate& best() const { return candidates_.front(); }
@@ -31,6 +35,7 @@ class Pool {
   Judge& judge_;
   std::size_t capacity_;
   std::vector<Candidate> candidates_;
+  std::function<void(const Candidate&)> on_best_;
 };
 
 }  // namespace pardnn

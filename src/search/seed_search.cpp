@@ -162,6 +162,7 @@ void improve_pool(Pool& pool, const SeedSearchOptions& options, StageClock::Stag
 
 Candidate search_seed(Judge& judge, const SeedSearchOptions& options, StageClock& clock) {
   Pool pool(judge, pool_size(options.preset));
+  pool.tell_best(options.on_best);
   const auto stopped = [&] { return options.should_stop && options.should_stop(); };
   {
     StartContext context{options.preset, options.seed, options.should_stop, {}};

@@ -19,6 +19,8 @@ struct SeedSearchOptions {
   /// A placement to start from beside the own starts; may be null.
   const Placement* start = nullptr;
   std::function<bool()> should_stop;
+  /// Told of each best candidate so far; may be empty.
+  std::function<void(const Candidate&)> on_best;
 };
 
 /// The best candidate that this seed leads to. Deterministic in (costs, policy, options), should_stop aside.

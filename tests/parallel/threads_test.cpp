@@ -13,6 +13,37 @@ std::size_t tbb_limit() { return tbb::global_control::active_value(tbb::global_c
 
 CpuLimits limits(int affinity, int quota = 0, int slurm = 0, int omp = 0) { return {64, affinity, quota, slurm, omp}; }
 
+// D3, and four ranks on one host: the CPUs are shared by those whose masks overlap.
+TEST(PlanThreads, RanksShareTheCpusOfTheirHost) {
+  CpuLimits limits;
+  limits.hardware = 16;
+  limits.affinity = 16;
+  limits.host_ranks = limits.mask_ranks = 4;
+  EXPECT_EQ(plan_threads(0, limits).threads, 4);
+  limits.affinity = 4;  // each bound to CPUs of its own
+  limits.mask_ranks = 1;
+  EXPECT_EQ(plan_threads(0, limits).threads, 4);
+  limits.mask_ranks = 4;  // all bound to the same four
+  EXPECT_EQ(plan_threads(0, limits).threads, 1);
+  limits.quota = 2;
+  limits.mask_ranks = 1;
+  EXPECT_EQ(plan_threads(0, limits).threads, 1);
+  EXPECT_NE(plan_threads(2, limits).warning.find("4 ranks on this host"), std::string::npos);
+  EXPECT_EQ(plan_threads(2, limits).threads, 2);
+}
+
+// D3: eight threads in a rank that may use one CPU.
+TEST(PlanThreads, ThreadsInAMaskOfOneCpu) {
+  CpuLimits limits;
+  limits.hardware = 8;
+  limits.affinity = 1;
+  limits.host_ranks = 2;
+  limits.omp_num_threads = 8;
+  const ThreadPlan plan = plan_threads(0, limits);
+  EXPECT_EQ(plan.threads, 1);
+  EXPECT_NE(plan.warning.find("1 in the affinity mask"), std::string::npos) << plan.warning;
+}
+
 TEST(ThreadPlan, DefaultIsTheIntersectionOfMaskAndQuota) {
   EXPECT_EQ(plan_threads(0, limits(64)).threads, 64);
   EXPECT_EQ(plan_threads(0, limits(4)).threads, 4);
