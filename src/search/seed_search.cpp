@@ -9,6 +9,7 @@
 #include "search/chain_descent.hpp"
 #include "search/exhaustive.hpp"
 #include "search/key_anneal.hpp"
+#include "search/order_starts.hpp"
 #include "search/pool.hpp"
 #include "search/starts.hpp"
 
@@ -72,6 +73,15 @@ void repair_pool(Pool& pool, const SeedSearchOptions& options) {
     better.origin = candidate.origin + ", repaired (" + std::to_string(repaired.moved_units) + " moves)";
     pool.keep(std::move(better));
   }
+}
+
+/// Nothing fits in any order tried so far: what fits under fifo, in fifo's order.
+void replay_fifo(Pool& pool, const SeedSearchOptions& options) {
+  Judge judge(pool.judge().costs(), Policy::fifo);
+  Pool fifo(judge, pool_size(options.preset));
+  add_starts(fifo, {options.preset, options.seed, options.should_stop, {}});
+  if (!fifo.best().score.feasible()) repair_pool(fifo, options);
+  add_replayed(pool, fifo);
 }
 
 bool is_finished(const Pool& pool, const SeedSearchOptions& options) {
@@ -179,9 +189,15 @@ Candidate search_seed(Judge& judge, const SeedSearchOptions& options, StageClock
     add_starts(pool, context);
   }
   if (stopped()) return pool.best();
+  if (!pool.best().score.feasible() && judge.policy() == Policy::priority) {
+    auto stage = clock.stage("orders");
+    add_order_starts(pool, {options.preset, options.should_stop});
+  }
+  if (stopped()) return pool.best();
   if (!pool.best().score.feasible()) {
     auto stage = clock.stage("repair");
     repair_pool(pool, options);
+    if (!pool.best().score.feasible() && judge.policy() == Policy::priority && !stopped()) replay_fifo(pool, options);
   }
   if (stopped()) return pool.best();
   const bool complete = try_everything(pool, options);
