@@ -9,7 +9,7 @@ export CCACHE_BASEDIR=$pardnn_root
 
 # The one list of Debian and Ubuntu packages. Optional ones only add methods to `pardnn compare`.
 required_packages=(build-essential cmake ninja-build libhdf5-dev zlib1g-dev libtbb-dev libfmt-dev nlohmann-json3-dev
-                   libcli11-dev libxxhash-dev libgtest-dev)
+                   libcli11-dev libxxhash-dev libgtest-dev libopenmpi-dev openmpi-bin)
 optional_packages=(libmetis-dev libscotch-dev)
 
 say() { printf '== %s\n' "$*"; }

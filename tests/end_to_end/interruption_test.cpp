@@ -27,7 +27,7 @@ class InterruptionTest : public ProgramTest {
 };
 
 TEST_F(InterruptionTest, SignalsEndTheSearchWithTheBestPlacementWritten) {
-  for (const int number : {SIGTERM, SIGINT, SIGUSR1}) {
+  for (const int number : {SIGTERM, SIGINT}) {
     const pid_t process = start(long_run({"-o", path("p.h5"), "--json", path("r.json")}));
     std::this_thread::sleep_for(milliseconds(1500));
     const auto sent = Clock::now();
