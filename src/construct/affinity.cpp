@@ -11,13 +11,14 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-/// The neighbour of v over its heaviest data edge: among inputs, or outputs if none brings data. -1 if there is none.
-NodeId heaviest_neighbour(const Graph& graph, NodeId v) {
+/// The neighbour of v over its heaviest data edge: among inputs (of equally heavy ones the first, or by layers the deepest), or outputs if none
+/// brings data. -1 if there is none.
+NodeId heaviest_neighbour(const Graph& graph, NodeId v, AffinityRule rule) {
   NodeId heaviest = -1;
   Bytes most = 0;
   for (EdgeId i = graph.in_begin(v); i < graph.in_end(v); ++i) {
     const Bytes bytes = graph.bytes(graph.in_edge(i));
-    if (bytes > most) {
+    if (bytes > most || (bytes == most && heaviest >= 0 && rule == AffinityRule::layers)) {
       most = bytes;
       heaviest = graph.source(i);
     }
@@ -32,7 +33,25 @@ NodeId heaviest_neighbour(const Graph& graph, NodeId v) {
   return heaviest;
 }
 
-DisjointSets join_by_affinity(const Graph& graph) {
+/// A constant is small if it is at most this part of all residual bytes.
+constexpr Bytes kConstantPart = 1000;
+
+/// By node: a small residual that no node mutates.
+std::vector<char> small_constants(const Graph& graph) {
+  std::vector<char> constant(static_cast<std::size_t>(graph.num_nodes()), 0);
+  std::vector<char> mutated(static_cast<std::size_t>(graph.num_units()), 0);
+  Bytes all = 0;
+  for (NodeId v = 0; v < graph.num_nodes(); ++v) {
+    if (graph.kind(v) == NodeKind::reference) mutated[graph.unit(v)] = 1;
+    if (graph.is_residual(v)) all += graph.mem(v);
+  }
+  for (NodeId v = 0; v < graph.num_nodes(); ++v) {
+    constant[v] = graph.is_residual(v) && mutated[graph.unit(v)] == 0 && graph.mem(v) <= all / kConstantPart;
+  }
+  return constant;
+}
+
+DisjointSets join_by_affinity(const Graph& graph, AffinityRule rule) {
   const NodeId nodes = graph.num_nodes();
   DisjointSets sets(nodes);
   std::vector<char> held(static_cast<std::size_t>(nodes), 0);
@@ -41,8 +60,10 @@ DisjointSets join_by_affinity(const Graph& graph) {
     for (const NodeId v : members) sets.join(v, members.front());
   }
   // A residual and all that reads its buffer.
+  std::vector<char> copied(static_cast<std::size_t>(nodes), 0);
+  if (rule == AffinityRule::layers) copied = small_constants(graph);
   for (NodeId v = 0; v < nodes; ++v) {
-    if (!graph.is_residual(graph.root(v))) continue;
+    if (!graph.is_residual(graph.root(v)) || copied[graph.root(v)] != 0) continue;
     held[v] = 1;
     for (EdgeId e = graph.out_begin(v); e < graph.out_end(v); ++e) {
       if (graph.bytes(e) == 0) continue;
@@ -53,7 +74,7 @@ DisjointSets join_by_affinity(const Graph& graph) {
   // The others go with their heaviest input, in topological order.
   for (NodeId v = 0; v < nodes; ++v) {
     if (held[v]) continue;
-    const NodeId neighbour = heaviest_neighbour(graph, v);
+    const NodeId neighbour = heaviest_neighbour(graph, v, rule);
     if (neighbour >= 0) sets.join(v, neighbour);
   }
   return sets;
@@ -112,9 +133,9 @@ std::vector<DeviceId> heaviest_to_least_loaded(const std::vector<Nanoseconds>& w
 
 }  // namespace
 
-AffinityGroups affinity_groups(const CostModel& costs) {
+AffinityGroups affinity_groups(const CostModel& costs, AffinityRule rule) {
   const Graph& graph = costs.graph();
-  DisjointSets sets = join_by_affinity(graph);
+  DisjointSets sets = join_by_affinity(graph, rule);
   AffinityGroups groups;
   groups.of_node.assign(static_cast<std::size_t>(graph.num_nodes()), -1);
   // Numbered by their first node that takes time; those without one come last.

@@ -17,6 +17,12 @@ enum class AffinitySpread : std::uint8_t {
   heaviest_first  ///< the heaviest group to the least loaded device
 };
 
+/// How far affinity reaches.
+enum class AffinityRule : std::uint8_t {
+  all,    ///< all residuals tie their readers together
+  layers  ///< small ones that no node mutates, such as a mask, do not, and of equally heavy inputs the deepest counts: a residual stream falls apart into layers
+};
+
 /// Groups of nodes that hang together by data that is held for the whole run: each residual with all consumers of its
 /// buffer, and every other node with the input that brings it the most bytes (its heaviest consumer, if it has none).
 struct AffinityGroups {
@@ -25,7 +31,7 @@ struct AffinityGroups {
 };
 
 /// Unions of units: units are kept whole. O((V + E) log V).
-AffinityGroups affinity_groups(const CostModel& costs);
+AffinityGroups affinity_groups(const CostModel& costs, AffinityRule rule = AffinityRule::all);
 
 /// Groups spread over the devices; pinned units stay where they must, and take their group along. O((V + E) log V).
 Constructed affinity_start(const CostModel& costs, const AffinityGroups& groups, AffinitySpread spread);

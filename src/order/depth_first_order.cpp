@@ -102,6 +102,20 @@ class DepthFirst {
 
 std::vector<NodeId> depth_first_order(const CostModel& costs, BranchOrder branches) { return DepthFirst(costs, branches).run(); }
 
+std::vector<NodeId> soften(const CostModel& costs, std::span<const NodeId> order, std::int64_t windows) {
+  const Graph& graph = costs.graph();
+  const std::vector<Nanoseconds> bottom = weighted_levels(costs).bottom;
+  std::vector<NodeId> softened(order.begin(), order.end());
+  const std::int64_t count = static_cast<std::int64_t>(order.size()), length = count / windows + 1;
+  for (std::int64_t begin = 0; begin < count; begin += length) {
+    const auto first = softened.begin() + begin, last = softened.begin() + std::min(begin + length, count);
+    std::sort(first, last, [&](NodeId a, NodeId b) {
+      return bottom[a] != bottom[b] ? bottom[a] > bottom[b] : graph.file_id(a) < graph.file_id(b);
+    });
+  }
+  return softened;
+}
+
 std::vector<std::int64_t> priority_of_order(std::span<const NodeId> order) {
   std::vector<std::int64_t> priority(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) priority[order[i]] = -static_cast<std::int64_t>(i);

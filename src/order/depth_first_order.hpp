@@ -20,6 +20,10 @@ enum class BranchOrder : std::uint8_t {
 /// gradient waits for nobody else's comes first. O(E + V log V).
 std::vector<NodeId> depth_first_order(const CostModel& costs, BranchOrder branches);
 
+/// `order` cut into `windows` parts of equal length, each of them by bottom level, greatest first: what is long is not kept waiting by what was
+/// begun before, as long as both are in one part. Need not be topological. O(E + V log V).
+std::vector<NodeId> soften(const CostModel& costs, std::span<const NodeId> order, std::int64_t windows);
+
 /// -(position in `order`): the priorities with which one device runs exactly in this order. O(V).
 std::vector<std::int64_t> priority_of_order(std::span<const NodeId> order);
 

@@ -14,17 +14,20 @@ __extension__ using Wide = __int128;
 /// Weights are brought back to about this sum, so that they keep their digits and never overflow.
 constexpr std::int64_t kGreatestSum = std::int64_t{1} << 40;
 
-/// When forward work reaches each group: the least top level among its nodes of at least half the duration of its longest.
+/// When forward work reaches each group: the least top level among its nodes of at least a sixteenth of the duration of its longest. Shorter
+/// ones may be views of weights, and those that mutate a residual may be its decay; both are reached at once.
 std::vector<Nanoseconds> first_reached(const Graph& graph, const AffinityGroups& groups, std::span<const Nanoseconds> top) {
   const std::size_t count = static_cast<std::size_t>(groups.groups);
   std::vector<Nanoseconds> longest(count, 0), first(count, std::numeric_limits<Nanoseconds>::max());
   for (NodeId v = 0; v < graph.num_nodes(); ++v) {
+    if (graph.kind(v) == NodeKind::reference) continue;
     Nanoseconds& known = longest[groups.of_node[v]];
     known = std::max(known, graph.comp(v));
   }
   for (NodeId v = 0; v < graph.num_nodes(); ++v) {
+    if (graph.kind(v) == NodeKind::reference) continue;
     const std::int64_t g = groups.of_node[v];
-    if (graph.comp(v) >= (longest[g] + 1) / 2) first[g] = std::min(first[g], top[v]);
+    if (graph.comp(v) >= (longest[g] + 15) / 16) first[g] = std::min(first[g], top[v]);
   }
   return first;
 }

@@ -36,8 +36,11 @@ class OrderStarts {
   OrderStarts(Pool& pool, const OrderContext& context)
       : pool_(pool), context_(context), costs_(pool.judge().costs()),
         runs_left_(start_visits(context.preset) / (costs_.graph().num_nodes() + costs_.graph().num_edges() + 1)) {
-    orders_.push_back({"depth first", priority_of_order(depth_first_order(costs_, BranchOrder::greatest_bottom_level))});
-    orders_.push_back({"depth first, branches first", priority_of_order(depth_first_order(costs_, BranchOrder::least_bottom_level))});
+    const std::vector<NodeId> order = depth_first_order(costs_, BranchOrder::greatest_bottom_level);
+    orders_.push_back({"depth first", priority_of_order(order)});
+    for (const std::int64_t windows : {32, 8}) {
+      orders_.push_back({"depth first in " + std::to_string(windows) + " windows", priority_of_order(soften(costs_, order, windows))});
+    }
   }
 
   void run() {
@@ -65,12 +68,15 @@ class OrderStarts {
   void reorder() {
     const std::vector<Candidate> known = pool_.candidates();
     for (const Candidate& candidate : known) {
-      for (const NamedOrder& order : orders_) judge(candidate.device, order, candidate.origin);
+      for (const NamedOrder& order : orders_) {
+        judge(candidate.device, order, candidate.origin);
+        if (!may_go_on()) return;
+      }
     }
   }
 
   void stages() {
-    const Stages even(costs_, affinity_groups(costs_));
+    const Stages even(costs_, affinity_groups(costs_, AffinityRule::layers));
     for (const StageShape shape : {StageShape::blocks, StageShape::wave}) {
       for (const NamedOrder& order : orders_) {
         Stages stages = even;

@@ -26,6 +26,7 @@ void Pool::add(Constructed constructed, const std::string& origin) {
 }
 
 void Pool::keep(Candidate candidate) {
+  if (!candidate.score.feasible()) least_unfit_ = std::min(least_unfit_, candidate.score.makespan);
   const auto at = std::upper_bound(candidates_.begin(), candidates_.end(), candidate,
                                    [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
   // A twin has the same score, so it stands just before.

@@ -26,6 +26,9 @@ class Pool {
   /// From now on `on_best` is told of each candidate that becomes the best; may be empty.
   void tell_best(std::function<void(const Candidate&)> on_best) { on_best_ = std::move(on_best); }
 
+  /// True if a candidate came that would have the least makespan if it fitted: memory decides.
+  bool is_tight() const { return !candidates_.empty() && (!best().score.feasible() || least_unfit_ < best().score.makespan); }
+
   bool empty() const { return candidates_.empty(); }
   const Candidate& best() const { return candidates_.front(); }
   std::vector<Candidate>& candidates() { return candidates_; }
@@ -35,6 +38,7 @@ class Pool {
   Judge& judge_;
   std::size_t capacity_;
   std::vector<Candidate> candidates_;
+  Nanoseconds least_unfit_ = kSumLimit;  // makespan of those that do not fit
   std::function<void(const Candidate&)> on_best_;
 };
 

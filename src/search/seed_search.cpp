@@ -189,7 +189,7 @@ Candidate search_seed(Judge& judge, const SeedSearchOptions& options, StageClock
     add_starts(pool, context);
   }
   if (stopped()) return pool.best();
-  if (!pool.best().score.feasible() && judge.policy() == Policy::priority) {
+  if (judge.policy() == Policy::priority && pool.is_tight()) {
     auto stage = clock.stage("orders");
     add_order_starts(pool, {options.preset, options.should_stop});
   }

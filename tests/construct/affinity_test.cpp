@@ -45,6 +45,21 @@ TEST(Affinity, KeepsAParameterWithItsForwardAndBackwardUsers) {
   }
 }
 
+// A mask of 1 B that both layers read, 1000 B of weights, which b1 and b2 read last.
+TEST(Affinity, AMaskTiesLayersTogetherUnlessLayersAreAskedFor) {
+  const GraphData data = test::GraphBuilder()
+                             .node("w1", 0, 1000).node("w2", 0, 1000).node("mask", 0, 1)
+                             .node("f1", 10, 5).node("f2", 10, 5)
+                             .kind("w1", NodeKind::residual).kind("w2", NodeKind::residual).kind("mask", NodeKind::residual)
+                             .edge("w1", "f1", 1000).edge("w2", "f2", 1000).edge("mask", "f1", 1).edge("mask", "f2", 1).edge("f1", "f2", 5)
+                             .data();
+  const Graph graph(data);
+  const Machine machine = homogeneous_machine(2);
+  const CostModel costs(graph, machine);
+  EXPECT_EQ(affinity_groups(costs, AffinityRule::all).groups, 1);
+  EXPECT_EQ(affinity_groups(costs, AffinityRule::layers).groups, 2);
+}
+
 TEST(Affinity, IsLegalOnAnyGraphAndMachine) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const test::RandomCase c = test::random_case(seed);

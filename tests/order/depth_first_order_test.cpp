@@ -6,6 +6,7 @@
 
 #include "generators/generators.hpp"
 #include "judge/judge.hpp"
+#include "levels/weighted_levels.hpp"
 #include "order/micro_batches.hpp"
 #include "pardnn/emulate.hpp"
 #include "support/random_machines.hpp"
@@ -51,7 +52,27 @@ TEST(DepthFirstOrder, IsHowOneDeviceRuns) {
   }
 }
 
-// Two layers, two micro-batches: the second goes forwards and backwards, then the first; a weight or an input right before its reader.
+// In one window bottom levels decide, in as many windows as nodes the order is left alone; nodes never leave their window.
+TEST(DepthFirstOrder, IsSoftenedWithinWindows) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const test::RandomCase c = test::random_case(seed);
+    const Graph graph(c.data);
+    const CostModel costs(graph, c.machine);
+    const std::vector<NodeId> order = depth_first_order(costs, BranchOrder::greatest_bottom_level);
+    const std::int64_t count = static_cast<std::int64_t>(order.size());
+    EXPECT_EQ(soften(costs, order, 2 * count + 1), order);
+    const std::vector<Nanoseconds> bottom = weighted_levels(costs).bottom;
+    const std::vector<NodeId> one = soften(costs, order, 1);
+    for (std::size_t i = 1; i < one.size(); ++i) EXPECT_GE(bottom[one[i - 1]], bottom[one[i]]);
+    const std::vector<NodeId> three = soften(costs, order, 3);
+    for (std::int64_t begin = 0; begin < count; begin += count / 3 + 1) {
+      const std::int64_t end = std::min(begin + count / 3 + 1, count);
+      EXPECT_TRUE(std::is_permutation(three.begin() + begin, three.begin() + end, order.begin() + begin)) << "seed " << seed;
+    }
+  }
+}
+
+// 40 layers, two micro-batches: the second goes forwards and backwards, then the first; a weight or an input right before its reader.
 TEST(DepthFirstOrder, FinishesAMicroBatchBeforeTheNext) {
   const Graph graph(test::micro_batches(40, 2));
   const Machine machine = homogeneous_machine(1);

@@ -29,6 +29,23 @@ TEST(Pool, KeepsTheBestInOrderAndNoTwins) {
   EXPECT_EQ(pool.candidates()[2].score.makespan, 5);
 }
 
+TEST(Pool, IsTightWhileTheFastestDoesNotFit) {
+  const Graph graph(test::GraphBuilder().node("a", 1).data());
+  const Machine machine = homogeneous_machine(9);
+  const CostModel costs(graph, machine);
+  Judge judge(costs, Policy::fifo);
+  Pool pool(judge, 1);
+  EXPECT_FALSE(pool.is_tight());
+  Candidate unfit = with(5, 0);
+  unfit.score.overflow = 1;
+  pool.keep(unfit);
+  EXPECT_TRUE(pool.is_tight());  // nothing fits
+  pool.keep(with(6, 1));
+  EXPECT_TRUE(pool.is_tight());
+  pool.keep(with(5, 2));
+  EXPECT_FALSE(pool.is_tight());
+}
+
 TEST(Starts, AreLegalJudgedAndStopAfterTheFirst) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     for (const Preset preset : {Preset::fast, Preset::standard}) {
