@@ -5,6 +5,7 @@
 
 #include "parallel/random.hpp"
 #include "repair/frozen_run.hpp"
+#include "repair/frozen_search.hpp"
 #include "repair/move_plan.hpp"
 #include "repair/trial_moves.hpp"
 
@@ -20,6 +21,11 @@ constexpr std::size_t kMostTrials = 256;
 /// Random moves at once, at most, and how many times they are tried before the repair gives up.
 constexpr std::uint64_t kMostRandomMoves = 3;
 constexpr int kMostRandomTries = 200;
+/// How far before what is held the node may be whose move delays it.
+constexpr std::uint64_t kMostSteps = 4;
+/// Searches on a frozen run in a row that may fail, each for this part of the visits that are left.
+constexpr int kFrozenSearches = 4;
+constexpr std::int64_t kFrozenShare = 16;
 constexpr std::uint64_t kStage = 0x726570616972;  // "repair"
 
 class Repair {
@@ -36,8 +42,9 @@ class Repair {
     result_.score = score(result_.device);
     for (int round = 0; round < options_.rounds && !result_.score.feasible() && may_go_on(); ++round) {
       refused_.clear();
-      if (!follow_a_plan() && !try_single_moves() && !try_random_moves()) break;
+      if (!follow_a_plan() && !search_frozen_runs() && !try_single_moves() && !try_random_moves()) break;
     }
+    result_.visits = std::max(options_.visits, options_.least_runs * run_visits_) - visits_left_;
     return std::move(result_);
   }
 
@@ -92,6 +99,21 @@ class Repair {
     return false;
   }
 
+  /// True if one of a few searches on the frozen run helped, or the plans after it.
+  bool search_frozen_runs() {
+    for (int i = 0; i < kFrozenSearches && may_go_on(); ++i) {
+      score(result_.device);
+      frozen_.freeze(judge_, result_.device);
+      const std::vector<Move> moves = search_frozen(judge_, parts_, frozen_, visits_left_ / kFrozenShare, draws_++);
+      visits_left_ -= frozen_.visits();
+      if (moves.empty()) continue;
+      std::vector<DeviceId> device = moved(result_.device, moves);
+      const std::int64_t count = static_cast<std::int64_t>(moves.size());
+      if (keep_if_better(device, count) || follow_further(std::move(device), count)) return true;
+    }
+    return false;
+  }
+
   /// True if a single move or a swap helped.
   bool try_single_moves() {
     if (!may_go_on()) return false;
@@ -139,7 +161,7 @@ class Repair {
     return true;
   }
 
-  /// True if a few random moves off an overfull device, and the plans after them, helped.
+  /// True if a few random moves of what is on an overfull device, or of what that waits for, and the plans after them, helped.
   bool try_random_moves() {
     if (!may_go_on()) return false;
     score(result_.device);
@@ -149,14 +171,28 @@ class Repair {
       std::vector<Move> moves;
       for (std::uint64_t more = 1 + draw(kMostRandomMoves); more > 0; --more) {
         const MoveCandidate& holder = holders[draw(holders.size())];
+        const Move from = draw(2) == 0 ? Move{holder.part, holder.device, 0} : ancestor_of(holder);
+        if (from.part == MoveParts::kNone) continue;
         const DeviceId other = static_cast<DeviceId>(draw(static_cast<std::uint64_t>(judge_.costs().num_devices()) - 1));
-        moves.push_back({holder.part, holder.device, other < holder.device ? other : other + 1});
+        moves.push_back({from.part, from.from, other < from.from ? other : other + 1});
       }
       std::vector<DeviceId> device = moved(result_.device, moves);
       const std::int64_t count = static_cast<std::int64_t>(moves.size());
       if (keep_if_better(device, count) || follow_further(std::move(device), count)) return true;
     }
     return false;
+  }
+
+  /// The unit of a node a few edges before one of the holder's: on another device it may run, and all after it, when there is room.
+  Move ancestor_of(const MoveCandidate& holder) {
+    parts_.nodes_on(holder.part, result_.device, holder.device, nodes_);
+    if (nodes_.empty()) return {MoveParts::kNone, 0, 0};
+    NodeId v = nodes_[draw(nodes_.size())];
+    for (std::uint64_t steps = 1 + draw(kMostSteps); steps > 0 && graph_.in_degree(v) > 0; --steps) {
+      const std::uint64_t edge = draw(static_cast<std::uint64_t>(graph_.in_degree(v)));
+      v = graph_.source(graph_.in_begin(v) + static_cast<EdgeId>(edge));
+    }
+    return {parts_.unit(v), result_.device[v], 0};
   }
 
   /// Parts that hold something at the peak of an overfull device of the result, which was judged last.

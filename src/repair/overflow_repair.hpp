@@ -27,6 +27,7 @@ struct Repaired {
   std::vector<std::int64_t> priority;
   Score score;
   std::int64_t moved_units = 0;  ///< moves kept, of units and of groups
+  std::int64_t visits = 0;       ///< nodes and edges visited
 };
 
 /// Moves units and groups off devices that overflow until everything fits or nothing helps. Each round plans with the times of the last

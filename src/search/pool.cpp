@@ -25,8 +25,17 @@ void Pool::add(Constructed constructed, const std::string& origin) {
   add(std::move(constructed.device), origin);
 }
 
+std::vector<Candidate> Pool::take_overfull() {
+  std::vector<Candidate> taken = overfull_.candidates();
+  overfull_.drop_slower(0);
+  return taken;
+}
+
 void Pool::keep(Candidate candidate) {
   if (!candidate.score.feasible()) least_unfit_ = std::min(least_unfit_, candidate.score.makespan);
+  if (!candidate.score.feasible() && !(!empty() && best().score.feasible() && best().score.makespan <= candidate.score.makespan)) {
+    overfull_.offer(candidate);
+  }
   const auto at = std::upper_bound(candidates_.begin(), candidates_.end(), candidate,
                                    [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
   // A twin has the same score, so it stands just before.
@@ -36,6 +45,7 @@ void Pool::keep(Candidate candidate) {
   }
   const bool is_best = at == candidates_.begin();
   candidates_.insert(at, std::move(candidate));
+  if (best().score.feasible()) overfull_.drop_slower(best().score.makespan);
   if (candidates_.size() > capacity_) candidates_.pop_back();
   if (is_best && on_best_) on_best_(best());
 }

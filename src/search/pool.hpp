@@ -10,13 +10,15 @@
 #include "construct/constructed.hpp"
 #include "judge/judge.hpp"
 #include "search/candidate.hpp"
+#include "search/overfull_front.hpp"
 
 namespace pardnn {
 
-/// Keeps the `capacity` best distinct candidates in order, best first; earlier ones first among equals.
+/// Keeps the `capacity` best distinct candidates in order, best first; earlier ones first among equals. Beside them, those that do not
+/// fit but are shorter than the best that does (overfull_front.hpp).
 class Pool {
  public:
-  Pool(Judge& judge, std::size_t capacity) : judge_(judge), capacity_(capacity) {}
+  Pool(Judge& judge, std::size_t capacity) : judge_(judge), capacity_(capacity), overfull_(2 * capacity) {}
 
   /// Judges and keeps. Under Policy::priority the constructor's planned order is tried beside the default priorities.
   void add(Constructed constructed, const std::string& origin);
@@ -32,6 +34,10 @@ class Pool {
   bool empty() const { return candidates_.empty(); }
   const Candidate& best() const { return candidates_.front(); }
   std::vector<Candidate>& candidates() { return candidates_; }
+  /// True if something that does not fit is shorter than all that does.
+  bool has_overfull() const { return !overfull_.empty(); }
+  /// Those candidates, which the pool then forgets, as far as they are not among its best.
+  std::vector<Candidate> take_overfull();
   Judge& judge() { return judge_; }
 
  private:
@@ -40,6 +46,7 @@ class Pool {
   std::vector<Candidate> candidates_;
   Nanoseconds least_unfit_ = kSumLimit;  // makespan of those that do not fit
   std::function<void(const Candidate&)> on_best_;
+  OverfullFront overfull_;
 };
 
 }  // namespace pardnn

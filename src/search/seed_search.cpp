@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "construct/affinity.hpp"
-#include "repair/overflow_repair.hpp"
+#include "memory/capacity_bound.hpp"
 #include "search/anneal.hpp"
 #include "search/chain_descent.hpp"
 #include "search/exhaustive.hpp"
+#include "search/insistence.hpp"
 #include "search/key_anneal.hpp"
 #include "search/order_starts.hpp"
 #include "search/pool.hpp"
+#include "search/pool_repair.hpp"
 #include "search/starts.hpp"
 
 namespace pardnn {
@@ -46,33 +47,14 @@ bool try_everything(Pool& pool, const SeedSearchOptions& options) {
   return true;
 }
 
-/// Work that repairing one candidate may cost, in the same visits.
+/// Work that repairs may cost in all, in the same visits.
 std::int64_t repair_budget(Preset preset) {
   switch (preset) {
     case Preset::fast: return 5'000'000;
-    case Preset::standard: return 20'000'000;
-    case Preset::strong: return 200'000'000;
+    case Preset::standard: return 40'000'000;
+    case Preset::strong: return 1'000'000'000;
   }
   return 0;
-}
-
-void repair_pool(Pool& pool, const SeedSearchOptions& options) {
-  const AffinityGroups groups = affinity_groups(pool.judge().costs());
-  RepairOptions repair;
-  repair.visits = repair_budget(options.preset);
-  repair.group_of_node = groups.of_node;
-  repair.should_stop = options.should_stop;
-  const std::vector<Candidate> broken = pool.candidates();
-  for (const Candidate& candidate : broken) {
-    if (candidate.score.feasible()) continue;
-    Repaired repaired = repair_overflow(pool.judge(), candidate.device, candidate.priority, repair);
-    Candidate better;
-    better.device = std::move(repaired.device);
-    better.priority = std::move(repaired.priority);
-    better.score = repaired.score;
-    better.origin = candidate.origin + ", repaired (" + std::to_string(repaired.moved_units) + " moves)";
-    pool.keep(std::move(better));
-  }
 }
 
 /// Nothing fits in any order tried so far: what fits under fifo, in fifo's order.
@@ -80,7 +62,7 @@ void replay_fifo(Pool& pool, const SeedSearchOptions& options) {
   Judge judge(pool.judge().costs(), Policy::fifo);
   Pool fifo(judge, pool_size(options.preset));
   add_starts(fifo, {options.preset, options.seed, options.should_stop, {}});
-  if (!fifo.best().score.feasible()) repair_pool(fifo, options);
+  if (!fifo.best().score.feasible()) repair_overfull(fifo, repair_budget(options.preset), options.should_stop);
   add_replayed(pool, fifo);
 }
 
@@ -88,6 +70,9 @@ bool is_finished(const Pool& pool, const SeedSearchOptions& options) {
   return (pool.best().score.feasible() && pool.best().score.makespan <= options.lower_bound) ||
          (options.should_stop && options.should_stop());
 }
+
+/// Work that further starts and their repairs may cost while nothing fits, in the same visits.
+std::int64_t insist_budget(Preset preset) { return preset == Preset::strong ? 8'000'000'000 : 800'000'000; }
 
 void descend(Pool& pool, const Candidate& start, std::int64_t visits, const SeedSearchOptions& options) {
   DescentOptions descent;
@@ -194,13 +179,17 @@ Candidate search_seed(Judge& judge, const SeedSearchOptions& options, StageClock
     add_order_starts(pool, {options.preset, options.should_stop});
   }
   if (stopped()) return pool.best();
-  if (!pool.best().score.feasible()) {
+  if (pool.has_overfull()) {
     auto stage = clock.stage("repair");
-    repair_pool(pool, options);
+    repair_overfull(pool, repair_budget(options.preset), options.should_stop);
     if (!pool.best().score.feasible() && judge.policy() == Policy::priority && !stopped()) replay_fifo(pool, options);
   }
-  if (stopped()) return pool.best();
-  const bool complete = try_everything(pool, options);
+  const bool complete = !stopped() && try_everything(pool, options);
+  if (!pool.best().score.feasible() && !complete && options.preset != Preset::fast) {
+    if (proof_that_nothing_fits(judge.costs().graph(), judge.costs().machine())) return pool.best();
+    auto stage = clock.stage("more starts");
+    insist_on_a_fit(pool, options.seed, insist_budget(options.preset), options.should_stop);
+  }
   if (options.preset == Preset::fast || stopped()) return pool.best();
   if (complete && judge.policy() == Policy::fifo) return pool.best();
   auto stage = clock.stage("improvement", static_cast<std::int64_t>(pool.candidates().size()));

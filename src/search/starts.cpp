@@ -7,14 +7,13 @@
 #include "baselines/baselines.hpp"
 #include "construct/affinity.hpp"
 #include "construct/list_scheduler.hpp"
-#include "levels/weighted_levels.hpp"
-#include "parallel/random.hpp"
 #include "refinement/step_one.hpp"
+#include "search/list_variants.hpp"
+#include "search/memory_starts.hpp"
 
 namespace pardnn {
 namespace {
 
-constexpr std::uint64_t kStage = 0x737461727473;  // "starts"
 constexpr std::string_view kTrivial[] = {"single", "rr", "blocks", "blocks-id"};
 /// Baselines that cost no more than one of our constructors: no result of a search loses to them. Those that are built only
 /// where a library is found are left out, so that results do not depend on it.
@@ -31,20 +30,13 @@ int feedback_rounds(Preset preset) {
   return 0;
 }
 
-/// Budgets for constructors that look at memory while they place: usable bytes, all of them and a part (their estimate is no emulation).
-std::vector<Millionths> budget_shares(Preset preset) {
-  if (preset == Preset::fast) return {900'000};
-  if (preset == Preset::standard) return {1'000'000, 900'000, 750'000};
-  return {1'000'000, 950'000, 900'000, 800'000, 700'000, 600'000, 500'000};
-}
-
-/// The first `k` devices in the machine's order, or all (empty).
-std::vector<DeviceId> first_devices(DeviceId k, DeviceId all) {
-  std::vector<DeviceId> devices;
-  if (k < all) {
-    for (DeviceId d = 0; d < k; ++d) devices.push_back(d);
+BudgetSteps budget_steps(Preset preset) {
+  switch (preset) {
+    case Preset::fast: return {2, 1};
+    case Preset::standard: return {3, 2};
+    case Preset::strong: return {5, 4};
   }
-  return devices;
+  return {};
 }
 
 void add_step_one(Pool& pool, const StartContext& context, bool initial_merge) {
@@ -93,7 +85,9 @@ void add_affinity(Pool& pool, const StartContext& context) {
       around.reserve = kOne;
       around.ports = costs.machine().links == Links::ports;
       around.given = given;
-      pool.add(construct_list(costs, around), std::string(name) + ", eil around");
+      const std::string origin = std::string(name) + ", eil around";
+      pool.add(construct_list(costs, around), origin);
+      if (pool.is_tight()) add_budgeted(pool, around, origin, budget_steps(context.preset), context.should_stop);
     }
     pool.add(std::move(constructed), name);
     if (context.should_stop && context.should_stop()) return;
@@ -129,165 +123,26 @@ void add_variant(Pool& pool, ListOptions options, int rounds) {
   }
 }
 
-/// The same variant with memory in mind, for each share of usable memory as its budget.
-void add_budgeted(Pool& pool, ListOptions options, const StartContext& context) {
-  if (!pool.judge().memory_matters() || options.method == ListMethod::heft) return;
-  const DeviceId devices = pool.judge().costs().num_devices();
-  for (const Millionths share : budget_shares(context.preset)) {
-    options.budget.clear();
-    for (DeviceId d = 0; d < devices; ++d) {
-      __extension__ using Wide = __int128;
-      options.budget.push_back(static_cast<Bytes>(Wide(pool.judge().usable(d)) * share / kOne));
-    }
-    add_variant(pool, options, 0);
-    if (context.should_stop && context.should_stop()) return;
-  }
-}
-
-/// Collects variants with the defaults of the machine; seeds other than 1 vary the weights.
-class VariantList {
- public:
-  VariantList(const CostModel& costs, std::uint64_t seed) : seed_(seed), ports_(costs.machine().links == Links::ports) {}
-  bool ports() const { return ports_; }
-  std::vector<ListOptions> take() { return std::move(variants_); }
-  std::vector<ListOptions>& variants() { return variants_; }
-
-  ListOptions& plain(ListMethod method, bool lazy) {
-    ListOptions options;
-    options.method = method;
-    options.lazy_sources = lazy;
-    options.comm_weight = varied(kOne);
-    variants_.push_back(options);
-    return variants_.back();
-  }
-  ListOptions& eil(Millionths comm_weight, Millionths lookahead) {
-    ListOptions& options = plain(ListMethod::eil, true);
-    options.comm_weight = varied(comm_weight);
-    options.lookahead = varied(lookahead);
-    options.ports = ports_;
-    return options;
-  }
-  /// EIL that keeps devices free for the heirs of what runs there.
-  ListOptions& reserving(Millionths reserve, Millionths port_price, Millionths stay) {
-    ListOptions& options = eil(kOne, 0);
-    options.reserve = varied(reserve);
-    options.port_price = varied(port_price);
-    options.stay = varied(stay);
-    return options;
-  }
-
- private:
-  /// Between half and double for seeds other than 1.
-  Millionths varied(Millionths weight) {
-    if (seed_ == 1) return weight;
-    const std::uint64_t draw = random_below(random_bits(seed_, kStage, draws_++), 1'500'000);
-    return weight * (500'000 + static_cast<Millionths>(draw)) / kOne;
-  }
-
-  std::uint64_t seed_, draws_ = 0;
-  bool ports_;
-  std::vector<ListOptions> variants_;
-};
-
-}  // namespace
-
-std::vector<ListOptions> list_variants(const CostModel& costs, Preset preset, std::uint64_t seed) {
-  VariantList list(costs, seed);
-  // Ordered by how often they won on real graphs (bench/construct_table): a large graph gets only the first few.
-  if (list.ports()) {
-    list.reserving(1'000'000, 300'000, 1'000'000).co_inputs = 500'000;
-    list.variants().back().device_ties = DeviceTies::latest_input;
-    list.plain(ListMethod::etf, true);
-    if (preset == Preset::fast) return list.take();
-    list.reserving(2'000'000, 0, 0);
-    list.reserving(1'000'000, 10'000'000, 0).co_inputs = 500'000;
-    list.variants().back().comm_weight = kOne / 2;
-    list.plain(ListMethod::heft, true);
-    list.reserving(1'000'000, 10'000'000, 10'000'000);
-    list.reserving(1'000'000, 1'000'000, 1'000'000);
-    list.reserving(1'000'000, 300'000, 1'000'000).comm_weight = 2 * kOne;
-    list.reserving(1'000'000, 300'000, 0).co_inputs = 500'000;
-    list.variants().back().comm_weight = kOne / 2;
-    list.plain(ListMethod::etf, true).comm_weight = 2 * kOne;
-    list.reserving(1'000'000, 1'000'000, 0).co_inputs = 500'000;
-    list.variants().back().device_ties = DeviceTies::latest_input;
-    list.variants().back().dispatch = Dispatch::bottom_level;
-    list.reserving(1'000'000, 300'000, 0).dispatch = Dispatch::bottom_level;
-    list.plain(ListMethod::etf, false);
-    for (const Millionths weight : {1'500'000, 2'500'000, 5'000'000, 10'000'000}) list.eil(weight, 500'000);
-  } else {
-    list.reserving(2'000'000, 0, 0).co_inputs = 500'000;
-    list.variants().back().device_ties = DeviceTies::latest_input;
-    list.plain(ListMethod::etf, true);
-    if (preset == Preset::fast) return list.take();
-    list.reserving(1'000'000, 0, 0).co_inputs = 500'000;
-    list.variants().back().device_ties = DeviceTies::latest_input;
-    list.reserving(2'000'000, 0, 0).comm_weight = kOne / 2;
-    list.variants().back().queue_estimate = QueueEstimate::plan;
-    list.plain(ListMethod::heft, true);
-    list.reserving(4'000'000, 0, 0);
-    list.reserving(1'000'000, 0, 0).co_inputs = 500'000;
-    list.reserving(1'000'000, 0, 0).comm_weight = kOne / 2;
-    list.reserving(2'000'000, 0, 0);
-    list.plain(ListMethod::etf, false);
-    list.plain(ListMethod::etf, true).comm_weight = 2 * kOne;
-    list.eil(500'000, 500'000);
-    list.eil(kOne, 0);
-    list.eil(250'000, 500'000);
-  }
-  list.eil(kOne, 0).lazy_sources = false;
-  list.eil(500'000, 500'000).co_inputs = 500'000;
-  list.eil(kOne, 0).dispatch = Dispatch::bottom_level;
-  list.plain(ListMethod::etf, false).favourite_children = true;
-  list.eil(kOne, 0).decide_first = DecideFirst::lower_file_id;
-  list.eil(500'000, 0).queue_estimate = QueueEstimate::plan;
-  list.plain(ListMethod::heft, false);
-  for (const Millionths weight : {1'500'000, 5'000'000}) {
-    if (!list.ports()) list.eil(weight, 0);
-    list.plain(ListMethod::etf, true).comm_weight = weight;
-  }
-  const DeviceId all = costs.num_devices();
-  for (DeviceId devices = all / 2; devices >= 2; devices /= 2) {
-    list.reserving(1'000'000, 0, 0).devices = first_devices(devices, all);
-    list.plain(ListMethod::etf, true).devices = first_devices(devices, all);
-  }
-  if (preset == Preset::strong) {
-    for (const Millionths weight : {250'000, 500'000, 750'000, 1'000'000, 1'500'000, 2'500'000, 5'000'000, 10'000'000}) {
-      for (const Millionths lookahead : {0, 500'000, 1'000'000}) {
-        for (const QueueEstimate estimate : {QueueEstimate::work, QueueEstimate::plan}) {
-          list.eil(weight, lookahead).queue_estimate = estimate;
-          list.variants().back().reserve = lookahead == 0 ? kOne : 0;
-        }
-      }
-      list.plain(ListMethod::heft, true).comm_weight = weight;
-    }
-    for (DeviceId devices = all - 1; devices >= 2; --devices) {
-      if (devices > 16 && devices % (all / 16) != 0) continue;
-      list.reserving(1'000'000, 0, 0).devices = first_devices(devices, all);
-    }
-  }
-  return list.take();
-}
-
-namespace {
-
 /// Node and edge visits that a preset's constructors may take in all; at least the first variants always run.
 std::int64_t constructor_budget(Preset preset) {
-  return preset == Preset::strong ? 400'000'000 : 12'000'000;
+  return preset == Preset::strong ? 400'000'000 : 1'600'000;
 }
 
-/// How many variants a graph of this size gets, and how many rounds of feedback.
+/// How many variants a graph of this size gets, how many rounds of feedback, and how many runs with budgets where memory is tight.
 struct Effort {
   std::size_t variants;
   int feedback;
+  std::int64_t budgeted_runs;
 };
 
 Effort effort_for(const Graph& graph, const StartContext& context, std::size_t variants) {
-  constexpr std::size_t kLeast = 5;
+  constexpr std::size_t kLeast = 10;
+  constexpr std::int64_t kLeastBudgeted = 8, kMostBudgeted = 60;
   const std::int64_t runs = constructor_budget(context.preset) / (graph.num_nodes() + graph.num_edges() + 1);
   const int feedback = feedback_rounds(context.preset);
-  if (runs >= static_cast<std::int64_t>(variants) * (feedback + 1)) return {variants, feedback};
-  return {std::min(variants, std::max<std::size_t>(kLeast, static_cast<std::size_t>(runs))), 0};
+  const std::int64_t budgeted_runs = std::clamp<std::int64_t>(runs / 2, kLeastBudgeted, context.preset == Preset::strong ? runs : kMostBudgeted);
+  if (runs >= static_cast<std::int64_t>(variants) * (feedback + 1)) return {variants, feedback, budgeted_runs};
+  return {std::min(variants, std::max(kLeast, static_cast<std::size_t>(runs))), 0, budgeted_runs};
 }
 
 }  // namespace
@@ -314,11 +169,13 @@ void add_starts(Pool& pool, const StartContext& context) {
   }
   if (step()) return;
   std::vector<ListOptions> variants = list_variants(costs, context.preset, context.seed);
-  const Effort effort = effort_for(costs.graph(), context, variants.size());
+  Effort effort = effort_for(costs.graph(), context, variants.size());
   variants.resize(effort.variants);
   for (const ListOptions& variant : variants) {
     add_variant(pool, variant, effort.feedback);
-    if (!pool.best().score.feasible() || context.preset == Preset::strong) add_budgeted(pool, variant, context);
+    if (effort.budgeted_runs > 0 && pool.is_tight()) {
+      effort.budgeted_runs -= add_budgeted(pool, variant, variant_name(variant), budget_steps(context.preset), context.should_stop);
+    }
     if (step()) return;
   }
 }

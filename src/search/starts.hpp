@@ -12,9 +12,6 @@
 
 namespace pardnn {
 
-/// Variants of the list schedulers that a preset tries, the most promising first. `seed` 1 gives the plain set; other seeds vary weights.
-std::vector<ListOptions> list_variants(const CostModel& costs, Preset preset, std::uint64_t seed);
-
 struct StartContext {
   Preset preset = Preset::standard;
   std::uint64_t seed = 1;

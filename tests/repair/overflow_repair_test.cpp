@@ -202,7 +202,9 @@ TEST(OverflowRepair, IsLegalNeverWorseAndExactOnTightMemory) {
     Judge judge(costs, tight.policy);
     const std::vector<DeviceId> before = graph.to_internal(std::span<const DeviceId>(tight.device));
     const Score given = judge.score(before);
-    const Repaired result = repair_overflow(judge, before, {}, {});
+    RepairOptions options;
+    options.visits = 10'000'000;
+    const Repaired result = repair_overflow(judge, before, {}, options);
     ASSERT_FALSE(given < result.score);
     ASSERT_TRUE(broken_rules(graph, result.device).empty());
     if (result.moved_units == 0) {

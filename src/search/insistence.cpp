@@ -1,0 +1,45 @@
+#include "search/insistence.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "construct/list_scheduler.hpp"
+#include "search/list_variants.hpp"
+#include "search/memory_starts.hpp"
+#include "search/pool_repair.hpp"
+
+namespace pardnn {
+namespace {
+
+/// Variants of a round, and candidates of it that are repaired at most (twice the pool's size).
+constexpr std::size_t kVariants = 12;
+constexpr std::size_t kPool = 6;
+/// Visits that a constructor's visit counts for.
+constexpr std::int64_t kConstructorVisit = 7;
+/// Rounds at most.
+constexpr std::uint64_t kRounds = 1000;
+
+}  // namespace
+
+void insist_on_a_fit(Pool& pool, std::uint64_t seed, std::int64_t visits, const std::function<bool()>& should_stop) {
+  const CostModel& costs = pool.judge().costs();
+  const std::int64_t run_visits = kConstructorVisit * (costs.graph().num_nodes() + costs.graph().num_edges() + 32);
+  const auto stopped = [&] { return visits <= 0 || (should_stop && should_stop()); };
+  for (std::uint64_t round = 0; round < kRounds && !pool.best().score.feasible() && !stopped(); ++round) {
+    std::vector<ListOptions> variants = list_variants(costs, Preset::standard, round == 0 ? seed : seed * kRounds + round);
+    if (round > 0) variants.resize(std::min(variants.size(), kVariants));
+    for (std::size_t first = 0; first < variants.size() && !stopped(); first += kVariants) {
+      Pool fresh(pool.judge(), kPool);
+      for (std::size_t i = first; i < std::min(first + kVariants, variants.size()) && !stopped(); ++i) {
+        fresh.add(construct_list(costs, variants[i]), variant_name(variants[i]));
+        visits -= run_visits * (1 + add_budgeted(fresh, variants[i], variant_name(variants[i]), {}, should_stop));
+      }
+      const std::int64_t share = visits / 4;
+      visits -= share - repair_overfull(fresh, share, should_stop);
+      for (Candidate& candidate : fresh.candidates()) pool.keep(std::move(candidate));
+    }
+  }
+}
+
+}  // namespace pardnn

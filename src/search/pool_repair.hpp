@@ -1,0 +1,15 @@
+/// Repair of the pool's candidates that do not fit but are shorter than all that do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "search/pool.hpp"
+
+namespace pardnn {
+
+/// Repairs the pool's overfull front, the least overflow first, as long as `visits` (repair/overflow_repair.hpp) last; each gets its share of
+/// what is left. While nothing fits at least one is repaired. What no longer beats the best that fits is left out. Returns the visits left.
+std::int64_t repair_overfull(Pool& pool, std::int64_t visits, const std::function<bool()>& should_stop);
+
+}  // namespace pardnn
