@@ -208,9 +208,11 @@ class Eil {
     if (ledger_) ledger_->assess(v, state_.unit_devices(), state_.finishes(), over_);
     if (options_.device_ties == DeviceTies::lower_index) last = kNoDevice;
     if (ports_ && !options_.foreseen.empty()) last = options_.foreseen[v];
+    const DeviceRange team = options_.teams.empty() ? DeviceRange{} : options_.teams[v];
     DeviceId best = kNoDevice;
     Nanoseconds best_score = 0;
     for (const DeviceId d : state_.devices()) {
+      if (!team.empty() && !team.contains(d)) continue;
       const RunningDevice& device = devices_[d];
       const Nanoseconds free = free_for(device, inputs_[d], now);
       Nanoseconds score = std::max(free, inputs_[d]) + state_.costs().duration(v, d);
@@ -227,7 +229,7 @@ class Eil {
       best = d;
       best_score = score;
     }
-    return best;
+    return best != kNoDevice ? best : team.first;
   }
 
   /// When `device` will be done with what comes before a node that is ready at `ready`.

@@ -34,6 +34,13 @@ enum class QueueEstimate : std::uint8_t {
   plan   ///< when the nodes queued there are done, in order of decision and each no earlier than its inputs
 };
 
+/// Devices first .. last - 1; none if they are equal.
+struct DeviceRange {
+  DeviceId first = 0, last = 0;
+  bool empty() const { return first == last; }
+  bool contains(DeviceId d) const { return first <= d && d < last; }
+};
+
 /// Plain data. Spans must outlive the call.
 struct ListOptions {
   ListMethod method = ListMethod::eil;
@@ -68,6 +75,8 @@ struct ListOptions {
   Millionths stay = 0;
   /// Devices that free nodes may use, increasing; empty: all. Pinned nodes ignore it.
   std::vector<DeviceId> devices;
+  /// EIL: devices among which each node chooses (V; an empty range: all); empty: no node is restricted.
+  std::span<const DeviceRange> teams = {};
   /// ETF, EIL: usable bytes of each device; empty: unlimited. A device that would overflow, by an estimate of live bytes, is
   /// taken only if none fits.
   std::vector<Bytes> budget;

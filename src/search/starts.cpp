@@ -10,6 +10,7 @@
 #include "refinement/step_one.hpp"
 #include "search/list_variants.hpp"
 #include "search/memory_starts.hpp"
+#include "search/replica_starts.hpp"
 
 namespace pardnn {
 namespace {
@@ -166,6 +167,7 @@ void add_starts(Pool& pool, const StartContext& context) {
   if (context.preset != Preset::fast) {
     add_step_one(pool, context, false);
     add_affinity(pool, context);
+    add_replica_starts(pool, context);
   }
   if (step()) return;
   std::vector<ListOptions> variants = list_variants(costs, context.preset, context.seed);

@@ -37,6 +37,18 @@ TEST(Eil, DeviceTies) {
   EXPECT_EQ(HandPlan(graph, test::byte_per_ns(2), options).on("B"), 1);
 }
 
+// Whatever it costs, a node stays within its team; others choose freely.
+TEST(Eil, TeamsRestrictDevices) {
+  const GraphBuilder graph = GraphBuilder().node("A", 2).node("B", 8).node("C", 8).edge("A", "B", 10).edge("A", "C", 3);
+  const std::vector<DeviceRange> teams{{0, 1}, {1, 3}, {}};  // file order is topological here
+  ListOptions options;
+  options.teams = teams;
+  const HandPlan plan(graph, test::byte_per_ns(3), options);
+  EXPECT_EQ(plan.on("A"), 0);
+  EXPECT_EQ(plan.on("B"), 1);
+  EXPECT_EQ(plan.on("C"), 0);
+}
+
 // A ends at 1 and releases B(1) and C(9), which has the greater bottom level. Whoever decides first stays with A.
 TEST(Eil, WhoDecidesFirst) {
   const GraphBuilder graph = GraphBuilder().node("A", 1).node("B", 1).node("C", 9).edge("A", "B", 1).edge("A", "C", 1);
