@@ -107,13 +107,15 @@ void run_graph(const std::string& file, const Arguments& arguments, std::FILE* o
   const Bytes alone = evaluate(graph, homogeneous_machine(1), all_on_one, Policy::fifo).greatest_peak();
   for (const int devices : arguments.devices) {
     const Bytes bound = capacity_verdict(graph, machine_of(devices, 1)).bound.per_device_equal;
+    Bytes first = alone / devices + alone / devices / 50;
     for (const std::string& policy : arguments.policies) {
       Options options;
       options.preset = preset_of(arguments.preset);
       options.policy = policy == "fifo" ? Policy::fifo : Policy::priority;
       options.seed = arguments.seed;
       options.threads = arguments.threads;
-      const Least least = Bisection(graph, devices, options).find(bound, alone / devices + alone / devices / 50, arguments.step);
+      const Least least = Bisection(graph, devices, options).find(bound, first, arguments.step);
+      if (least.capacity > 0) first = std::min(first, least.capacity);  // the next policy begins there
       fmt::print(out, "{},{},{},{},{},{},{},{},{},{},{},{:.2f},{}\n", name, graph.num_nodes(), devices, policy, arguments.preset,
                  least.capacity, least.makespan, lower_bound(graph, machine_of(devices, kUnlimited)), alone, bound, least.runs,
                  least.cpu, least.origin);

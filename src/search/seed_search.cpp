@@ -174,7 +174,8 @@ Candidate search_seed(Judge& judge, const SeedSearchOptions& options, StageClock
     add_starts(pool, context);
   }
   if (stopped()) return pool.best();
-  if (judge.policy() == Policy::priority && pool.is_tight()) {
+  const bool fits = pool.best().score.feasible();
+  if (judge.policy() == Policy::priority && pool.is_tight() && !(fits && options.preset == Preset::fast)) {
     auto stage = clock.stage("orders");
     add_order_starts(pool, {options.preset, options.should_stop});
   }
