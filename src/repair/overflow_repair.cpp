@@ -42,7 +42,7 @@ class Repair {
     result_.score = score(result_.device);
     for (int round = 0; round < options_.rounds && !result_.score.feasible() && may_go_on(); ++round) {
       refused_.clear();
-      if (!follow_a_plan() && !search_frozen_runs() && !try_single_moves() && !try_random_moves()) break;
+      if (!follow_a_plan() && !try_other_moves() && !try_random_moves()) break;
     }
     result_.visits = std::max(options_.visits, options_.least_runs * run_visits_) - visits_left_;
     return std::move(result_);
@@ -97,6 +97,12 @@ class Repair {
       if (last_overflow_ >= before) return false;
     }
     return false;
+  }
+
+  /// Single moves keep the makespan low, but are slow: when most of the visits are gone, many moves at once come first.
+  bool try_other_moves() {
+    const bool many_first = options_.many_first || visits_left_ < std::max(options_.visits, options_.least_runs * run_visits_) / 4;
+    return many_first ? search_frozen_runs() || try_single_moves() : try_single_moves() || search_frozen_runs();
   }
 
   /// True if one of a few searches on the frozen run helped, or the plans after it.

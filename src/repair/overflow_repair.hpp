@@ -16,6 +16,9 @@ struct RepairOptions {
   std::int64_t visits = 50'000'000;
   /// Emulations that are allowed whatever they cost.
   int least_runs = 30;
+  /// Many moves at once (frozen_search.hpp) are tried before single ones: a fit comes sooner, but with a longer makespan. Without it only
+  /// when three quarters of the visits are gone.
+  bool many_first = false;
   /// V, by node, or empty: groups of nodes that hang together, which may move as one (beside single units).
   std::span<const std::int64_t> group_of_node = {};
   /// Asked between rounds; true ends the repair with what it has. Empty: never.

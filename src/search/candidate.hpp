@@ -15,6 +15,7 @@ struct Candidate {
   std::vector<std::int64_t> priority;  ///< V under Policy::priority, or empty (bottom levels of the placed graph)
   Score score;
   std::string origin;                  ///< the start and what improved it, for people
+  bool within_budget = false;          ///< placed by a constructor that kept to a memory budget, as far as it could
 };
 
 }  // namespace pardnn

@@ -17,6 +17,8 @@ constexpr std::size_t kVariants = 12;
 constexpr std::size_t kPool = 6;
 /// Visits that a constructor's visit counts for.
 constexpr std::int64_t kConstructorVisit = 7;
+/// Budgets that each variant is run with, at most.
+constexpr int kBudgets = 3;
 /// Rounds at most.
 constexpr std::uint64_t kRounds = 1000;
 
@@ -33,10 +35,10 @@ void insist_on_a_fit(Pool& pool, std::uint64_t seed, std::int64_t visits, const 
       Pool fresh(pool.judge(), kPool);
       for (std::size_t i = first; i < std::min(first + kVariants, variants.size()) && !stopped(); ++i) {
         fresh.add(construct_list(costs, variants[i]), variant_name(variants[i]));
-        visits -= run_visits * (1 + add_budgeted(fresh, variants[i], variant_name(variants[i]), {}, should_stop));
+        visits -= run_visits * (1 + add_budgeted(fresh, variants[i], variant_name(variants[i]), kBudgets, should_stop));
       }
       const std::int64_t share = visits / 4;
-      visits -= share - repair_overfull(fresh, share, should_stop);
+      visits -= share - repair_overfull(fresh, share, should_stop, true);
       for (Candidate& candidate : fresh.candidates()) pool.keep(std::move(candidate));
     }
   }

@@ -12,6 +12,8 @@ __extension__ using Wide = __int128;
 
 /// A fullest device of at least this share of its usable memory is full.
 constexpr Millionths kFull = 975'000;
+/// Shares are not told apart any further.
+constexpr Millionths kClose = 10'000;
 /// Budgets stay between these shares of usable memory.
 constexpr Millionths kLeastShare = 300'000, kGreatestShare = 4 * kOne;
 
@@ -40,6 +42,7 @@ Score run_variant(Pool& pool, const ListOptions& variant, const std::string& nam
   if (judge.policy() == Policy::priority) candidate.priority = std::move(constructed.priority);
   candidate.score = judge.score(candidate.device, candidate.priority);
   candidate.origin = name;
+  candidate.within_budget = true;
   const Score score = candidate.score;
   pool.keep(std::move(candidate));
   return score;
@@ -47,19 +50,27 @@ Score run_variant(Pool& pool, const ListOptions& variant, const std::string& nam
 
 }  // namespace
 
-int add_budgeted(Pool& pool, ListOptions variant, const std::string& name, const BudgetSteps& steps,
-                 const std::function<bool()>& should_stop) {
+int add_budgeted(Pool& pool, ListOptions variant, const std::string& name, int runs, const std::function<bool()>& should_stop) {
   Judge& judge = pool.judge();
   if (!judge.memory_matters() || variant.method == ListMethod::heft) return 0;
-  int runs = 0, raises = 0, cuts = 0;
-  for (Millionths share = kOne; share >= kLeastShare && share <= kGreatestShare;) {
+  Millionths fitted = 0, overfull = kGreatestShare;  // the greatest share that fitted, the least above it that did not
+  Millionths share = kOne;
+  for (int run = 1; run <= runs; ++run) {
     set_budget(variant, judge, share);
     const Score score = run_variant(pool, variant, name + "-mem");
-    ++runs;
     const Millionths full = fullness(judge);
-    const bool ends = score.feasible() ? full >= kFull || cuts > 0 || raises++ == steps.raises : raises > 0 || cuts++ == steps.cuts;
-    if (ends || (should_stop && should_stop())) break;
+    if (should_stop && should_stop()) return run;
+    if (score.feasible()) {
+      fitted = std::max(fitted, share);
+      if (full >= kFull) return run;
+    } else {
+      overfull = std::min(overfull, share);
+    }
+    if (overfull - fitted < kClose) return run;
     share = static_cast<Millionths>(Wide(share) * kOne / full);
+    const bool outside = share <= fitted || share >= overfull;
+    if (outside) share = fitted == 0 || overfull == kGreatestShare ? 0 : fitted + (overfull - fitted) / 2;
+    if (share < kLeastShare) return run;
   }
   return runs;
 }

@@ -18,7 +18,8 @@ namespace pardnn {
 /// fit but are shorter than the best that does (overfull_front.hpp).
 class Pool {
  public:
-  Pool(Judge& judge, std::size_t capacity) : judge_(judge), capacity_(capacity), overfull_(2 * capacity) {}
+  Pool(Judge& judge, std::size_t capacity)
+      : judge_(judge), capacity_(capacity), overfull_(capacity == 1 ? 3 : 4 * capacity, capacity == 1 ? 1 : 2) {}
 
   /// Judges and keeps. Under Policy::priority the constructor's planned order is tried beside the default priorities.
   void add(Constructed constructed, const std::string& origin);

@@ -30,7 +30,7 @@ std::int64_t repair_one(Pool& pool, const Candidate& candidate, const RepairOpti
 
 }  // namespace
 
-std::int64_t repair_overfull(Pool& pool, std::int64_t visits, const std::function<bool()>& should_stop) {
+std::int64_t repair_overfull(Pool& pool, std::int64_t visits, const std::function<bool()>& should_stop, bool many_first) {
   const std::vector<Candidate> front = pool.take_overfull();
   if (front.empty()) return visits;
   const Graph& graph = pool.judge().costs().graph();
@@ -38,13 +38,14 @@ std::int64_t repair_overfull(Pool& pool, std::int64_t visits, const std::functio
   RepairOptions options;
   options.group_of_node = groups.of_node;
   options.should_stop = should_stop;
+  options.many_first = many_first;
   const std::int64_t least_visits = options.least_runs * (2 * (graph.num_nodes() + graph.num_edges()) + 64);
   for (std::size_t i = 0; i < front.size(); ++i) {
     if (should_stop && should_stop()) break;
     if (!beats_best(pool, front[i])) continue;
     const bool must = i == 0 && !pool.best().score.feasible();
     if (!must && visits < least_visits) break;
-    options.visits = std::max<std::int64_t>(visits, 0) / static_cast<std::int64_t>(front.size() - i);
+    options.visits = std::max<std::int64_t>(visits, 0) * 2 / (static_cast<std::int64_t>(front.size() - i) + 1);
     visits -= repair_one(pool, front[i], options);
   }
   return visits;

@@ -8,8 +8,8 @@
 
 namespace pardnn {
 
-/// Repairs the pool's overfull front, the least overflow first, as long as `visits` (repair/overflow_repair.hpp) last; each gets its share of
-/// what is left. While nothing fits at least one is repaired. What no longer beats the best that fits is left out. Returns the visits left.
-std::int64_t repair_overfull(Pool& pool, std::int64_t visits, const std::function<bool()>& should_stop);
+/// Repairs the pool's overfull front, the least overflow first, as long as `visits` (repair/overflow_repair.hpp) last; each gets twice its share of
+/// what is left, as most need less. `many_first`: a fit counts, its makespan does not. While nothing fits at least one is repaired. What no longer beats the best that fits is left out. Returns the visits left.
+std::int64_t repair_overfull(Pool& pool, std::int64_t visits, const std::function<bool()>& should_stop, bool many_first = false);
 
 }  // namespace pardnn

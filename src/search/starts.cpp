@@ -31,13 +31,14 @@ int feedback_rounds(Preset preset) {
   return 0;
 }
 
-BudgetSteps budget_steps(Preset preset) {
+/// Runs of one variant with budgets, at most.
+int budget_runs(Preset preset) {
   switch (preset) {
-    case Preset::fast: return {2, 1};
-    case Preset::standard: return {3, 2};
-    case Preset::strong: return {5, 4};
+    case Preset::fast: return 3;
+    case Preset::standard: return 5;
+    case Preset::strong: return 9;
   }
-  return {};
+  return 0;
 }
 
 void add_step_one(Pool& pool, const StartContext& context, bool initial_merge) {
@@ -88,7 +89,7 @@ void add_affinity(Pool& pool, const StartContext& context) {
       around.given = given;
       const std::string origin = std::string(name) + ", eil around";
       pool.add(construct_list(costs, around), origin);
-      if (pool.is_tight()) add_budgeted(pool, around, origin, budget_steps(context.preset), context.should_stop);
+      if (pool.is_tight()) add_budgeted(pool, around, origin, 3, context.should_stop);
     }
     pool.add(std::move(constructed), name);
     if (context.should_stop && context.should_stop()) return;
@@ -138,7 +139,7 @@ struct Effort {
 
 Effort effort_for(const Graph& graph, const StartContext& context, std::size_t variants) {
   constexpr std::size_t kLeast = 10;
-  constexpr std::int64_t kLeastBudgeted = 8, kMostBudgeted = 60;
+  constexpr std::int64_t kLeastBudgeted = 9, kMostBudgeted = 60;
   const std::int64_t runs = constructor_budget(context.preset) / (graph.num_nodes() + graph.num_edges() + 1);
   const int feedback = feedback_rounds(context.preset);
   const std::int64_t budgeted_runs = std::clamp<std::int64_t>(runs / 2, kLeastBudgeted, context.preset == Preset::strong ? runs : kMostBudgeted);
@@ -176,7 +177,7 @@ void add_starts(Pool& pool, const StartContext& context) {
   for (const ListOptions& variant : variants) {
     add_variant(pool, variant, effort.feedback);
     if (effort.budgeted_runs > 0 && pool.is_tight()) {
-      effort.budgeted_runs -= add_budgeted(pool, variant, variant_name(variant), budget_steps(context.preset), context.should_stop);
+      effort.budgeted_runs -= add_budgeted(pool, variant, variant_name(variant), budget_runs(context.preset), context.should_stop);
     }
     if (step()) return;
   }

@@ -40,16 +40,16 @@ TEST(AddBudgeted, EndsAfterItsSteps) {
       const CostModel costs(c.graph, c.machine);
       Judge judge(costs, Policy::fifo);
       Pool pool(judge, 50);
-      const int runs = add_budgeted(pool, eil_variant(), "eil", {3, 2}, {});
+      const int runs = add_budgeted(pool, eil_variant(), "eil", 6, {});
       EXPECT_GE(runs, 1);
-      EXPECT_LE(runs, 6);  // two cuts, or three raises, and the first run
+      EXPECT_LE(runs, 6);
       for (const Candidate& candidate : pool.candidates()) {
         EXPECT_EQ(candidate.score, judge.score(candidate.device));
         EXPECT_EQ(candidate.origin, "eil-mem");
       }
       EXPECT_TRUE(share < 90 || pool.best().score.feasible());
       Pool once(judge, 50);
-      EXPECT_EQ(add_budgeted(once, eil_variant(), "eil", {3, 2}, [] { return true; }), 1);
+      EXPECT_EQ(add_budgeted(once, eil_variant(), "eil", 6, [] { return true; }), 1);
     }
   }
 }
@@ -61,12 +61,12 @@ TEST(AddBudgeted, LeavesHeftAndUnlimitedMemoryAlone) {
   Pool pool(judge, 5);
   ListOptions heft;
   heft.method = ListMethod::heft;
-  EXPECT_EQ(add_budgeted(pool, heft, "heft", {}, {}), 0);
+  EXPECT_EQ(add_budgeted(pool, heft, "heft", 6, {}), 0);
   const Machine unlimited = homogeneous_machine(4);
   const CostModel free(c.graph, unlimited);
   Judge any(free, Policy::fifo);
   Pool other(any, 5);
-  EXPECT_EQ(add_budgeted(other, eil_variant(), "eil", {}, {}), 0);
+  EXPECT_EQ(add_budgeted(other, eil_variant(), "eil", 6, {}), 0);
   EXPECT_TRUE(other.empty());
 }
 
@@ -78,8 +78,8 @@ TEST(AddBudgeted, RaisesPayWhereTheEstimateIsHigh) {
     const CostModel costs(c.graph, c.machine);
     Judge judge(costs, Policy::fifo);
     Pool first(judge, 50), more(judge, 50);
-    add_budgeted(first, eil_variant(), "eil", {0, 0}, {});
-    raised += add_budgeted(more, eil_variant(), "eil", {3, 0}, {}) > 1 ? 1 : 0;
+    add_budgeted(first, eil_variant(), "eil", 1, {});
+    raised += add_budgeted(more, eil_variant(), "eil", 5, {}) > 1 ? 1 : 0;
     ASSERT_FALSE(first.best().score < more.best().score);
     shorter += more.best().score < first.best().score ? 1 : 0;
   }

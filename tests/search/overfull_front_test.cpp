@@ -23,7 +23,7 @@ Pairs kept(const OverfullFront& front) {
 }
 
 TEST(OverfullFront, KeepsWhatNothingBeats) {
-  OverfullFront front(9);
+  OverfullFront front(9, 1);
   for (const auto& [overflow, makespan] : Pairs{{5, 50}, {9, 10}, {7, 60}, {7, 30}, {5, 50}, {0, 1}, {6, 30}, {5, 55}}) {
     front.offer(with(overflow, makespan));
   }
@@ -36,19 +36,29 @@ TEST(OverfullFront, KeepsWhatNothingBeats) {
 }
 
 TEST(OverfullFront, DropsTheLeastDifferentOneAndKeepsTheEnds) {
-  OverfullFront front(3);
+  OverfullFront front(3, 1);
   for (const auto& [overflow, makespan] : Pairs{{1, 100}, {2, 95}, {9, 10}, {4, 50}}) front.offer(with(overflow, makespan));
   EXPECT_EQ(kept(front), (Pairs{{1, 100}, {4, 50}, {9, 10}}));
-  OverfullFront two(2);
+  OverfullFront two(2, 1);
   for (const auto& [overflow, makespan] : Pairs{{4, 50}, {1, 100}, {9, 10}}) two.offer(with(overflow, makespan));
   EXPECT_EQ(kept(two), (Pairs{{1, 100}, {9, 10}}));
-  OverfullFront one(1);
+  OverfullFront one(1, 1);
   for (const auto& [overflow, makespan] : Pairs{{4, 50}, {1, 100}}) one.offer(with(overflow, makespan));
   EXPECT_EQ(kept(one), (Pairs{{1, 100}}));
 }
 
+// {7, 40} is beaten once, by {6, 30}; {6, 60} and {8, 70} twice or more.
+TEST(OverfullFront, MayKeepWhatLiesJustBehind) {
+  OverfullFront front(9, 2);
+  for (const auto& [overflow, makespan] : Pairs{{5, 50}, {8, 70}, {6, 60}, {6, 30}, {7, 40}, {9, 10}}) front.offer(with(overflow, makespan));
+  EXPECT_EQ(kept(front), (Pairs{{5, 50}, {6, 30}, {7, 40}, {9, 10}}));
+  OverfullFront three(3, 2);
+  for (const auto& [overflow, makespan] : Pairs{{5, 50}, {6, 30}, {7, 40}, {9, 10}}) three.offer(with(overflow, makespan));
+  EXPECT_EQ(kept(three), (Pairs{{5, 50}, {6, 30}, {9, 10}}));
+}
+
 TEST(OverfullFront, ForgetsWhatIsNoShorterThanAFit) {
-  OverfullFront front(9);
+  OverfullFront front(9, 1);
   for (const auto& [overflow, makespan] : Pairs{{1, 100}, {4, 50}, {9, 10}}) front.offer(with(overflow, makespan));
   front.drop_slower(50);
   EXPECT_EQ(kept(front), (Pairs{{9, 10}}));
