@@ -8,6 +8,7 @@
 #include <ctime>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "baselines/baselines.hpp"
@@ -16,6 +17,8 @@
 #include "pardnn/error.hpp"
 #include "pardnn/io.hpp"
 #include "pardnn/partition.hpp"
+#include "refinement/step_one.hpp"
+#include "repair/overflow_repair.hpp"
 
 namespace {
 
@@ -36,6 +39,7 @@ struct Arguments {
   std::string csv;
   int seeds = 1;
   std::int64_t largest = INT64_MAX;
+  bool published = false;
 };
 
 double cpu_seconds() {
@@ -104,6 +108,17 @@ void run_baselines(const std::string& name, const Graph& graph, const Machine& m
   }
 }
 
+/// The published method: its step one, and repair of overflow as its step two.
+void run_published(const std::string& name, const Graph& graph, const Machine& machine, const Setting& setting, Table& table) {
+  const CostModel costs(graph, machine);
+  const double begin = cpu_seconds();
+  Judge judge(costs, setting.policy);
+  Placement placement{paper_step_one(costs, StepOneOptions{}), {}};
+  if (judge.memory_matters()) placement.device = repair_overflow(judge, std::move(placement.device), {}, RepairOptions{}).device;
+  const double cpu = cpu_seconds() - begin;
+  table.row(name, graph.num_nodes(), setting, "published", evaluate(graph, machine, placement, setting.policy), cpu, "step one; repair");
+}
+
 void run_presets(const std::string& name, const Graph& graph, const Machine& machine, const Setting& setting,
                  const Arguments& arguments, Table& table) {
   for (const std::string& preset : arguments.presets) {
@@ -135,6 +150,7 @@ void run_graph(const std::string& file, const Arguments& arguments, Table& table
                                 links == "free" ? Links::free : Links::ports, memory};
           const Machine machine = machine_for(name, setting, single_device_peak);
           if (!arguments.baselines.empty()) run_baselines(name, graph, machine, setting, arguments.baselines, table);
+          if (arguments.published) run_published(name, graph, machine, setting, table);
           run_presets(name, graph, machine, setting, arguments, table);
         }
       }
@@ -153,6 +169,7 @@ int main(int argc, char** argv) {
   app.add_option("--links", arguments.links)->delimiter(',');
   app.add_option("--presets", arguments.presets)->delimiter(',');
   app.add_option("--baselines", arguments.baselines, "names, or 'all'")->delimiter(',');
+  app.add_flag("--published", arguments.published, "the published method too: its step one, and repair of overflow");
   app.add_option("--memory", arguments.memory, "usable per device as a multiple of (single-device peak) / K; 0: unlimited")->delimiter(',');
   app.add_option("--seeds", arguments.seeds, "seeds of preset strong");
   app.add_option("--largest", arguments.largest, "skip graphs with more nodes");

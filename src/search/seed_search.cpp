@@ -72,7 +72,7 @@ bool is_finished(const Pool& pool, const SeedSearchOptions& options) {
 }
 
 /// Work that further starts and their repairs may cost while nothing fits, in the same visits.
-std::int64_t insist_budget(Preset preset) { return preset == Preset::strong ? 8'000'000'000 : 800'000'000; }
+std::int64_t insist_budget(Preset preset) { return preset == Preset::strong ? 4'000'000'000 : 800'000'000; }
 
 void descend(Pool& pool, const Candidate& start, std::int64_t visits, const SeedSearchOptions& options) {
   DescentOptions descent;
