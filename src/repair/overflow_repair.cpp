@@ -26,6 +26,8 @@ constexpr std::uint64_t kMostSteps = 4;
 /// Searches on a frozen run in a row that may fail, each for this part of the visits that are left.
 constexpr int kFrozenSearches = 4;
 constexpr std::int64_t kFrozenShare = 16;
+/// ... and at most for the visits of so many runs.
+constexpr std::int64_t kMostFrozenVisits = 500;
 constexpr std::uint64_t kStage = 0x726570616972;  // "repair"
 
 class Repair {
@@ -105,12 +107,15 @@ class Repair {
     return many_first ? search_frozen_runs() || try_single_moves() : try_single_moves() || search_frozen_runs();
   }
 
+  /// Of one search: no more for a small graph than it can use.
+  std::int64_t frozen_visits() const { return std::min(visits_left_ / kFrozenShare, kMostFrozenVisits * run_visits_); }
+
   /// True if one of a few searches on the frozen run helped, or the plans after it.
   bool search_frozen_runs() {
     for (int i = 0; i < kFrozenSearches && may_go_on(); ++i) {
       score(result_.device);
       frozen_.freeze(judge_, result_.device);
-      const std::vector<Move> moves = search_frozen(judge_, parts_, frozen_, visits_left_ / kFrozenShare, draws_++);
+      const std::vector<Move> moves = search_frozen(judge_, parts_, frozen_, frozen_visits(), draws_++);
       visits_left_ -= frozen_.visits();
       if (moves.empty()) continue;
       std::vector<DeviceId> device = moved(result_.device, moves);

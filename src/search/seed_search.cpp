@@ -180,19 +180,19 @@ Candidate search_seed(Judge& judge, const SeedSearchOptions& options, StageClock
     add_order_starts(pool, {options.preset, options.should_stop});
   }
   if (stopped()) return pool.best();
+  const bool complete = try_everything(pool, options);
+  if (complete && judge.policy() == Policy::fifo) return pool.best();
   if (pool.has_overfull()) {
     auto stage = clock.stage("repair");
     repair_overfull(pool, repair_budget(options.preset), options.should_stop);
     if (!pool.best().score.feasible() && judge.policy() == Policy::priority && !stopped()) replay_fifo(pool, options);
   }
-  const bool complete = !stopped() && try_everything(pool, options);
-  if (!pool.best().score.feasible() && !complete && options.preset != Preset::fast) {
+  if (!pool.best().score.feasible() && !complete && options.preset != Preset::fast && !stopped()) {
     if (proof_that_nothing_fits(judge.costs().graph(), judge.costs().machine())) return pool.best();
     auto stage = clock.stage("more starts");
     insist_on_a_fit(pool, options.seed, insist_budget(options.preset), options.should_stop);
   }
   if (options.preset == Preset::fast || stopped()) return pool.best();
-  if (complete && judge.policy() == Policy::fifo) return pool.best();
   auto stage = clock.stage("improvement", static_cast<std::int64_t>(pool.candidates().size()));
   improve_pool(pool, options, stage);
   return pool.best();
