@@ -111,15 +111,15 @@ class Annealer {
   void propose() {
     if (ordered_ && random_.chance(devices_ == 1 ? 100 : 40)) return propose_order();
     const std::int64_t kind = random_.below(100);
-    if (kind < 45) {
+    if (kind < 40) {
       const NodeId v = chain_node();
       move_unit(graph_.unit(v), random_device());
-    } else if (kind < 60) {
+    } else if (kind < 50) {
       move_chain_segment();
-    } else if (kind < 72) {
-      const NodeId v = chain_node(), w = near(chain_node());
+    } else if (kind < 75) {
+      const NodeId v = chain_node(), w = near(random_.chance(75) ? v : chain_node());
       swap_devices(v, w);
-    } else if (kind < 86) {
+    } else if (kind < 88) {
       follow_neighbour(random_.chance(50) ? chain_node() : random_.below(graph_.num_nodes()));
     } else {
       const NodeId v = random_.below(graph_.num_nodes());
@@ -128,7 +128,11 @@ class Annealer {
   }
 
   NodeId chain_node() { return chain_[static_cast<std::size_t>(random_.below(static_cast<std::int64_t>(chain_.size())))].node; }
-  DeviceId random_device() { return static_cast<DeviceId>(random_.below(devices_)); }
+  /// Half of the draws go by how much runs where: of many idle devices one is as good as another.
+  DeviceId random_device() {
+    if (random_.chance(50)) return static_cast<DeviceId>(random_.below(devices_));
+    return current_.device[random_.below(graph_.num_nodes())];
+  }
   /// A node that starts at about the same time as v.
   NodeId near(NodeId v) {
     const std::int64_t nodes = graph_.num_nodes();

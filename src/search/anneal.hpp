@@ -14,7 +14,7 @@ struct AnnealOptions {
   std::int64_t runs = 10'000;      ///< candidates judged
   std::uint64_t seed = 1;
   std::int64_t start_millionths = 20'000;  ///< first temperature, in millionths of the makespan
-  std::int64_t end_millionths = 300;       ///< last temperature
+  std::int64_t end_millionths = 30;        ///< last temperature
   /// Stop once this makespan is reached (a lower bound).
   Nanoseconds good_enough = 0;
   std::function<bool()> should_stop;

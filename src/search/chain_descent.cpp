@@ -17,8 +17,11 @@ constexpr std::int64_t kGap = std::int64_t{1} << 31;
 /// How many links after a change must start earlier before it counts as a gain.
 constexpr std::size_t kWatchedLinks = 16;
 constexpr std::size_t kTargets = 3;
+constexpr std::size_t kSwaps = 4;
+/// How many nodes before and after are looked at for swaps, by pass.
+constexpr std::ptrdiff_t kNear[] = {6, 20, 60};
 /// Passes in a row without a shorter makespan after which the descent ends.
-constexpr int kIdlePasses = 10;
+constexpr int kIdlePasses = 24;
 
 /// One change of the base: a unit's device, or a node's priority.
 struct Change {
@@ -115,6 +118,7 @@ class ChainDescent {
       for (const std::size_t length : segment_lengths(pass)) {
         if (try_targets(forward_segment(i + 1, length))) return gain_end_;
       }
+      if (try_swaps(i, pass)) return gain_end_;
     } else if (next.waited_for == WaitedFor::input && device_[next.cause] != device_[next.node]) {
       for (const std::size_t length : segment_lengths(pass)) {
         if (try_on(forward_segment(i + 1, length), device_[next.cause])) return gain_end_;
@@ -123,6 +127,45 @@ class ChainDescent {
       if (!run_.delivered().empty() && try_port(i)) return gain_end_;
     }
     return i;
+  }
+
+  /// The node that kept the device of link i + 1 busy changes places with a shorter one that runs elsewhere at about the same time,
+  /// where what comes after that one has room for the difference. The greatest differences first.
+  bool try_swaps(std::size_t i, std::uint64_t pass) {
+    const NodeId blocker = chain_[i + 1].cause;
+    const DeviceId p = device_[blocker];
+    if (graph_.unit_fixed(graph_.unit(blocker)) != kNoDevice) return false;
+    partners_.clear();
+    for (DeviceId q = 0; q < costs_.num_devices(); ++q) {
+      if (q != p) find_partners(blocker, q, kNear[pass % std::size(kNear)]);
+    }
+    const std::size_t kept = std::min(kSwaps, partners_.size());
+    std::partial_sort(partners_.begin(), partners_.begin() + static_cast<std::ptrdiff_t>(kept), partners_.end());
+    for (std::size_t t = 0; t < kept; ++t) {
+      const NodeId w = partners_[t].second;
+      Proposal proposal;
+      proposal.first_watch = i + 1;
+      proposal.changes.push_back({graph_.unit(blocker), device_[w], -1, 0});
+      proposal.changes.push_back({graph_.unit(w), p, -1, 0});
+      if (probe(std::move(proposal))) return true;
+    }
+    return false;
+  }
+
+  /// Adds (-difference, node) for nodes of q that start near `blocker` and may change places with it.
+  void find_partners(NodeId blocker, DeviceId q, std::ptrdiff_t near) {
+    const std::vector<NodeId>& nodes = on_device_[q];
+    const Schedule& schedule = run_.schedule();
+    const auto at = std::lower_bound(nodes.begin(), nodes.end(), schedule.start[blocker],
+                                     [&](NodeId v, Nanoseconds time) { return schedule.start[v] < time; });
+    const auto first = at - std::min(near, at - nodes.begin()), last = at + std::min(near, nodes.end() - at);
+    for (auto w = first; w != last; ++w) {
+      const Nanoseconds difference = duration(blocker) - duration(*w);
+      if (difference <= 0 || graph_.unit(*w) == graph_.unit(blocker) || graph_.unit_fixed(graph_.unit(*w)) != kNoDevice) continue;
+      const auto next = w + 1;
+      const Nanoseconds room = next == nodes.end() ? schedule.makespan - schedule.finish[*w] : latest_[*next] - schedule.start[*next];
+      if (difference <= room) partners_.emplace_back(-difference, *w);
+    }
   }
 
   /// The transfer into link i + 1 waited for its sender's port: consumers of the transfers before it come to the sender.
@@ -406,6 +449,7 @@ class ChainDescent {
   std::vector<Proposal> batch_;
   std::vector<Watch> watches_;
   std::vector<std::pair<Nanoseconds, DeviceId>> targets_;
+  std::vector<std::pair<Nanoseconds, NodeId>> partners_;  ///< for swaps
   std::size_t gain_end_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "search/chain_descent.hpp"
 #include "search/key_anneal.hpp"
 #include "search/search_case.hpp"
+#include "search/window_rebuild.hpp"
 
 namespace pardnn {
 namespace {
@@ -28,9 +29,15 @@ Candidate descended(Judge& judge, const Candidate& start) {
   return descend_chain(judge, start, options);
 }
 
+Candidate rebuilt(Judge& judge, const Candidate& start) {
+  RebuildOptions options;
+  options.runs = 60;
+  return rebuild_windows(judge, start, options);
+}
+
 class Improvement : public testing::TestWithParam<std::string> {
  protected:
-  Improve improve() const { return GetParam() == "anneal" ? annealed : descended; }
+  Improve improve() const { return GetParam() == "anneal" ? annealed : GetParam() == "chain_descent" ? descended : rebuilt; }
 };
 
 TEST_P(Improvement, IsNeverWorseAndSaysWhatEvaluateSays) {
@@ -78,9 +85,12 @@ TEST_P(Improvement, StopsWhenToldTo) {
   DescentOptions descent;
   descent.should_stop = [] { return true; };
   EXPECT_EQ(descend_chain(c.judge, c.start, descent).device, c.start.device);
+  RebuildOptions rebuilding;
+  rebuilding.should_stop = [] { return true; };
+  EXPECT_EQ(rebuild_windows(c.judge, c.start, rebuilding).device, c.start.device);
 }
 
-INSTANTIATE_TEST_SUITE_P(Search, Improvement, testing::Values("anneal", "chain_descent"), [](const auto& parameter) { return parameter.param; });
+INSTANTIATE_TEST_SUITE_P(Search, Improvement, testing::Values("anneal", "chain_descent", "rebuilt_windows"), [](const auto& parameter) { return parameter.param; });
 
 // Chains a1(2) a2(2), b1(3) b2(3) and c(2) on two devices without communication: all work 12, so 6 is the best there is.
 TEST(KeyAnneal, FindsTheBestOrderOfASmallTaskGraph) {
