@@ -93,7 +93,7 @@ void Checkpoint::write(const SeedState& state) {
   for (const auto& [first, last] : state.done.ranges()) file.done.insert(file.done.end(), {first, last});
   if (state.best) {
     const Candidate& candidate = state.best->candidate;
-    CheckpointFile::Best& best = file.best.emplace();
+    CheckpointBest& best = file.best.emplace();
     best.index = state.best->index;
     best.overflow = candidate.score.overflow;
     best.makespan = candidate.score.makespan;

@@ -45,8 +45,8 @@ std::vector<std::int64_t> per_node(const InputFile& in, const char* path, std::i
   return dataset.read_all();
 }
 
-CheckpointFile::Best read_best(const InputFile& in, std::int64_t num_nodes) {
-  CheckpointFile::Best best;
+CheckpointBest read_best(const InputFile& in, std::int64_t num_nodes) {
+  CheckpointBest best;
   best.index = number(in, "best_index");
   best.overflow = number(in, "overflow_bytes");
   best.makespan = number(in, "makespan_ns");

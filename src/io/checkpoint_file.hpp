@@ -19,18 +19,19 @@ namespace pardnn {
 /// Name and value of each thing that a run's result depends on.
 using RunIdentity = std::vector<std::pair<std::string, std::string>>;
 
+struct CheckpointBest {
+  std::int64_t index = 0;
+  Bytes overflow = 0, peak = 0;
+  Nanoseconds makespan = 0;
+  std::string origin;
+  std::vector<DeviceId> device;        ///< V
+  std::vector<std::int64_t> priority;  ///< V, or empty
+};
+
 struct CheckpointFile {
-  struct Best {
-    std::int64_t index = 0;
-    Bytes overflow = 0, peak = 0;
-    Nanoseconds makespan = 0;
-    std::string origin;
-    std::vector<DeviceId> device;        ///< V
-    std::vector<std::int64_t> priority;  ///< V, or empty
-  };
   RunIdentity run;
   std::vector<std::int64_t> done;
-  std::optional<Best> best;
+  std::optional<CheckpointBest> best;
 };
 
 /// Reads `file`, which must exist, for a run of this identity. Throws InputError in one line: no checkpoint, of another run (and what differs),

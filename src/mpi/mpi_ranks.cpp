@@ -202,7 +202,8 @@ std::string mpi_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
   int length = 0;
   MPI_Get_library_version(text, &length);
-  const std::string version(text, static_cast<std::size_t>(std::max(length, 0)));
+  std::string version(text, static_cast<std::size_t>(std::max(length, 0)));
+  std::replace(version.begin(), version.end(), '\t', ' ');  // MPICH's
   return printable(version.substr(0, version.find_first_of(",\n")), 60);
 }
 

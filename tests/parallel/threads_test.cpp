@@ -14,7 +14,7 @@ std::size_t tbb_limit() { return tbb::global_control::active_value(tbb::global_c
 CpuLimits limits(int affinity, int quota = 0, int slurm = 0, int omp = 0) { return {64, affinity, quota, slurm, omp}; }
 
 // D3, and four ranks on one host: the CPUs are shared by those whose masks overlap.
-TEST(PlanThreads, RanksShareTheCpusOfTheirHost) {
+TEST(ThreadPlan, RanksShareTheCpusOfTheirHost) {
   CpuLimits limits;
   limits.hardware = 16;
   limits.affinity = 16;
@@ -33,7 +33,7 @@ TEST(PlanThreads, RanksShareTheCpusOfTheirHost) {
 }
 
 // D3: eight threads in a rank that may use one CPU.
-TEST(PlanThreads, ThreadsInAMaskOfOneCpu) {
+TEST(ThreadPlan, ThreadsInAMaskOfOneCpu) {
   CpuLimits limits;
   limits.hardware = 8;
   limits.affinity = 1;

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Submits the scripts of slurm/ for real, to a Slurm of this host alone (scripts/local_slurm.sh): 2 and 4 tasks, the end of the time
+# limit, requeue, resume; and looks at what they wrote. Root only.
+# usage: scripts/test_slurm.sh
+set -euo pipefail
+# shellcheck source=scripts/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+cd "$pardnn_root"
+
+set_up
+command -v python3 >/dev/null 2>&1 || install_packages python3
+say "building into build/ (Release, with tests)"
+configure build -DCMAKE_BUILD_TYPE=Release -DPARDNN_TESTS=ON -DPARDNN_MPI=ON >/dev/null
+build build | tail -n 1
+scratch=$(mktemp -d)
+slurm=$scratch/slurm
+finish() {
+  local status=$?
+  ((status == 0)) || tail -n 40 "$scratch"/*.log "$slurm"/*.log 2>/dev/null || true
+  "$pardnn_root/scripts/local_slurm.sh" stop "$slurm" || true
+  rm -rf "$scratch"
+  exit "$status"
+}
+trap finish EXIT
+scripts/local_slurm.sh start "$slurm"
+export SLURM_CONF=$slurm/slurm.conf OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# shellcheck source=slurm/site.sh
+source slurm/site.sh
+data=$PWD/tests/data
+cd "$scratch"
+
+# field JOB NAME: what scontrol says of a job.
+field() { scontrol show job "$1" | tr -s ' ' '\n' | sed -n "s/^$2=//p" | head -n 1; }
+
+# wait_for JOB SECONDS: until it has ended for good; prints its state. A requeued job, which Slurm holds for two minutes, starts after ten
+# seconds (slurmd refuses the credential of a job that it has just ended).
+wait_for() {
+  local i state restarts hurried=0
+  for ((i = 0; i < $2; ++i)); do
+    state=$(field "$1" JobState)
+    case $state in
+      COMPLETED | FAILED | TIMEOUT | CANCELLED | NODE_FAIL | OUT_OF_MEMORY) printf '%s\n' "$state"; return ;;
+    esac
+    restarts=$(field "$1" Restarts)
+    if [[ $(field "$1" Reason) == BeginTime && $restarts != "$hurried" ]]; then
+      scontrol update JobId="$1" StartTime=now+10
+      hurried=$restarts
+    fi
+    sleep 1
+  done
+  printf 'still %s after %d s\n' "$state" "$2"
+}
+
+# submit OPTION... -- SCRIPT ARGUMENT...: prints the job's number.
+submit() { sbatch --parsable "$@"; }
+
+# expect WHAT GOT WANTED
+expect() { [[ $2 == "$3" ]] || fail "$1: $2, expected $3"; say "$1: $2"; }
+
+say "partition.sbatch: one graph, one task"
+job=$(submit --cpus-per-task=2 --output=one.log "$PARDNN_ROOT/slurm/partition.sbatch" "$data/pt-gpt2-small-12.h5" --devices 4 --memory 16GiB --preset fast -o "$scratch/one.h5")
+expect "job $job" "$(wait_for "$job" 120)" COMPLETED
+"$PARDNN" evaluate "$data/pt-gpt2-small-12.h5" one.h5 >/dev/null 2>&1 || fail "one.h5 is no feasible placement"
+
+say "search.sbatch on 2 and 4 tasks: the same bytes as one process"
+"$PARDNN" generate random --nodes 150 --seed 2 -q -o g.h5
+search=("$scratch/g.h5" --devices 4 --bandwidth 10GB/s --seeds 7)
+SECONDS=0
+env -u SLURM_NTASKS "$PARDNN" partition "${search[@]}" -q -o whole.h5
+one_seed_ms=$((SECONDS * 1000 / 7 + 150))
+for tasks in 2 4; do
+  job=$(submit --nodes=1 --ntasks-per-node=$tasks --output=search$tasks.log "$PARDNN_ROOT/slurm/search.sbatch" "${search[@]}" --ranks $tasks -o "$scratch/search$tasks.h5")
+  expect "job $job on $tasks tasks" "$(wait_for "$job" 180)" COMPLETED
+  cmp whole.h5 search$tasks.h5 || fail "$tasks tasks: another placement"
+done
+
+say "processes that do not know of one another are refused"
+status=0
+srun --ntasks=2 --mpi=none "$PARDNN" partition "${search[@]}" -o "$scratch/none.h5" 2>none.log || status=$?
+expect "srun --mpi=none" "$status" 3
+expect "its complaints" "$(grep -c 'pardnn: error:' none.log)" 1
+[[ ! -e none.h5 ]] || fail "none.h5 was written"
+
+# Two tasks, work for about 70 s, one minute at a time: stopped by the signal before the end of the time limit, requeued, finished.
+say "search.sbatch is stopped by its time limit, requeued, and finishes"
+seeds=$((140000 / one_seed_ms))
+search=("$scratch/g.h5" --devices 4 --bandwidth 10GB/s --seeds "$seeds")
+job=$(submit --nodes=1 --ntasks-per-node=2 --time=1 --signal=B:USR1@20 --output=requeue.log "$PARDNN_ROOT/slurm/search.sbatch" "${search[@]}" -o "$scratch/requeue.h5")
+state=$(wait_for "$job" 900)
+restarts=$(field "$job" Restarts)
+cat requeue.log
+expect "job $job" "$state" COMPLETED
+((restarts >= 1)) || fail "job $job was never requeued: $seeds seeds were too few for a minute"
+say "job $job was requeued $restarts times"
+grep -q 'checkpoint: [1-9][0-9]* of' requeue.log || fail "it did not go on from its checkpoint"
+launch 2 1 "$PARDNN" partition "${search[@]}" -q -o "$scratch/whole.h5"
+cmp whole.h5 requeue.h5 || fail "the requeued search has another result than one that was never stopped"
+say "the same bytes as an uninterrupted search of $seeds seeds"
+
+say "scaling.sbatch"
+job=$(PARDNN_REPEATS=1 PARDNN_SCALING=$scratch/scaling submit --ntasks-per-node=2 --output=scaling.log "$PARDNN_ROOT/slurm/scaling.sbatch" "$scratch/g.h5" --devices 4 --bandwidth 10GB/s --seeds 4)
+expect "job $job" "$(wait_for "$job" 180)" COMPLETED
+cat scaling.csv
+expect "rows of scaling.csv" "$(wc -l <scaling.csv)" 5
+grep -q '</svg>' scaling.svg || fail "scaling.svg is not whole"
+
+say "tests.sbatch"
+job=$(submit --output=tests.log "$PARDNN_ROOT/slurm/tests.sbatch" --quick -R '^(ranks|seeds|checkpoint)\.')
+expect "job $job" "$(wait_for "$job" 900)" COMPLETED
+grep 'tests passed' tests.log
+expect "numbers of tasks tried" "$(grep -c 'the same bytes' tests.log)" 4
+say "Slurm: all as it should be"
