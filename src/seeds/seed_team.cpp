@@ -19,6 +19,8 @@ using Kind = SeedMessage::Kind;
 
 /// Between two looks at what other ranks and the surroundings have to say.
 constexpr std::chrono::milliseconds kLookPeriod{5};
+/// mpirun hands one signal on to all ranks: what they ask for within this time is one question.
+constexpr std::chrono::seconds kOneQuestion{2};
 /// A rank that waits sleeps so long at a time: it must not take CPU time from those that work.
 constexpr std::chrono::milliseconds kNap{2};
 
@@ -57,15 +59,15 @@ class SeedTeam {
   SeedHooks hooks_;
   Ranks& ranks_;
   StageClock clock_;
-  Clock::time_point next_look_{};
+  Clock::time_point next_look_{}, answered_{};
 
   SeedState state_;                    ///< rank 0: of all ranks; others: their own
   std::optional<Seeded> in_progress_;  ///< best so far of the seed that is being explored
   std::optional<Seeded> cut_short_;    ///< best of the seeds that were not explored to their end
-  std::int64_t exploring_ = -1;
-  std::int64_t enough_ = std::numeric_limits<std::int64_t>::max();
-  std::atomic<bool> stopping_ = false;
-  bool was_stopped_ = false;
+  std::int64_t exploring_ = -1;  ///< changes between searches only
+  /// Other threads of the search ask for these, too.
+  std::atomic<std::int64_t> enough_ = std::numeric_limits<std::int64_t>::max();
+  std::atomic<bool> stopping_ = false, was_stopped_ = false;
   bool result_wanted_ = false;
   int caught_ = 0;
   int finished_ = 0;
@@ -146,7 +148,7 @@ void SeedTeam::explore(std::int64_t index) {
     // Rank 0 keeps the placement; here the score is enough.
     state_.best.emplace().index = index;
     state_.best->candidate.score = found.candidate.score;
-    if (is_unbeatable(found)) enough_ = std::min(enough_, index);
+    if (is_unbeatable(found)) enough_ = std::min<std::int64_t>(enough_, index);
     message.seeded = std::move(found);
   }
   state_.done.add(index);
@@ -198,7 +200,7 @@ bool SeedTeam::stops_now() {
     }
   }
   const bool stops = stopping_ || exploring_ > enough_;
-  was_stopped_ = was_stopped_ || stops;
+  if (stops) was_stopped_ = true;
   return stops;
 }
 
@@ -233,8 +235,10 @@ void SeedTeam::answer(SeedMessage message) {
   switch (message.kind) {
     case Kind::seed_done: return account(message.number, std::move(message.seeded));
     case Kind::caught: return end_by_signal(static_cast<int>(message.number), true);
-    case Kind::write_now: result_wanted_ = true; return;
-    case Kind::enough: enough_ = std::min(enough_, message.number); return;
+    case Kind::write_now:
+      if (Clock::now() - answered_ > kOneQuestion) result_wanted_ = true;
+      return;
+    case Kind::enough: enough_ = std::min<std::int64_t>(enough_, message.number); return;
     case Kind::finished:
       ++finished_;
       if (message.seeded) keep_better(cut_short_, std::move(*message.seeded));
@@ -250,6 +254,7 @@ void SeedTeam::write_best() {
   if (!best) return;  // as soon as there is one
   result_wanted_ = false;
   if (hooks_.write_result) hooks_.write_result(*best);
+  answered_ = Clock::now();
 }
 
 }  // namespace

@@ -44,6 +44,16 @@ foreach(package IN ITEMS TBB HDF5 ZLIB fmt nlohmann_json CLI11)
   endif()
 endforeach()
 
+configure(status text -DPARDNN_MPI=ON -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
+string(REGEX REPLACE "[ \n]+" " " line "${text}")
+if(status EQUAL 0 OR NOT line MATCHES "pardnn needs MPI 3[^.]*: install [a-z0-9-]+ or set MPI_ROOT")
+  message(FATAL_ERROR "without MPI: exit ${status}\n${text}")
+endif()
+configure(status text -DPARDNN_MPI=AUTO -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
+if(NOT status EQUAL 0 OR NOT text MATCHES "MPI: no")
+  message(FATAL_ERROR "without MPI, which is optional: exit ${status}\n${text}")
+endif()
+
 # An optional one that is missing shows in --version, whose text is made here.
 configure(status text -DMETIS_INCLUDE_DIR= -DMETIS_LIBRARY=)
 file(GLOB_RECURSE version ${SCRATCH}/build/version.cpp)
