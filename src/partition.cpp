@@ -90,7 +90,9 @@ RanksResult partition_on(Ranks& ranks, const Graph& graph, const Machine& machin
   if (options.start) require_legal_start(graph, *options.start);
   const MakespanBounds bounds = [&] {
     auto stage = clock.stage("bounds");
-    return makespan_bounds(costs);
+    if (options.preset != Preset::fast) return makespan_bounds(costs);
+    const Nanoseconds plain = lower_bound(graph, machine);
+    return MakespanBounds{plain, plain};
   }();
   Judge judge(costs, options.policy);
   if (judge.memory_matters() && ranks.is_first()) {

@@ -72,7 +72,10 @@ class Improver {
       stage.reach(++done);
     }
     if (small) {
-      if (!is_finished()) anneal_lists(usual_method(), visits / 4, 0);
+      // Two short runs do more than one long one.
+      for (const int half : {0, 1}) {
+        if (!is_finished()) anneal_lists(usual_method(), visits / 8, half);
+      }
       if (!is_finished()) anneal(Candidate(pool_.best()), visits / 4, 0);
     }
     if (!is_finished()) rebuild(Candidate(pool_.best()), visits / 4, 0);
@@ -84,19 +87,28 @@ class Improver {
     const std::int64_t visits = round_visits(size_);
     const auto rank = static_cast<std::size_t>(round / 2) % pool_.candidates().size();
     Candidate start = round % 2 == 0 ? pool_.best() : pool_.candidates()[rank];
-    const int kind = size_ <= Size::small ? round % 4 : 0;
-    if (kind == 1) {
-      constexpr ListMethod kMethods[] = {ListMethod::etf, ListMethod::eil, ListMethod::heft};
-      anneal_lists(kMethods[round / 4 % 3], visits, round);
-    } else if (kind == 3) {
-      anneal(std::move(start), visits, round);
-    } else {
-      rebuild(std::move(start), visits, round);
+    switch (attempt(round)) {
+      case Attempt::lists: {
+        constexpr ListMethod kMethods[] = {ListMethod::etf, ListMethod::eil, ListMethod::etf, ListMethod::heft};
+        anneal_lists(kMethods[round / 2 % 4], visits, round);
+        break;
+      }
+      case Attempt::placements: anneal(std::move(start), visits, round); break;
+      case Attempt::windows: rebuild(std::move(start), visits, round); break;
     }
     if (!is_finished()) descend(Candidate(pool_.best()), visits / 4, round);
   }
 
  private:
+  enum class Attempt { lists, placements, windows };
+
+  Attempt attempt(int round) const {
+    constexpr Attempt kTiny[] = {Attempt::windows, Attempt::lists, Attempt::placements, Attempt::lists};
+    constexpr Attempt kSmall[] = {Attempt::windows, Attempt::placements, Attempt::windows, Attempt::lists};
+    if (size_ == Size::tiny) return kTiny[round % 4];
+    return size_ == Size::small ? kSmall[round % 4] : Attempt::windows;
+  }
+
   std::uint64_t seed(int round) const { return options_.seed * 1000 + static_cast<std::uint64_t>(round) + 1; }
 
   void keep(Candidate candidate, const Candidate& start, const char* what) {

@@ -16,8 +16,8 @@ struct KeyAnnealOptions {
   ListOptions decoder;
   std::int64_t runs = 10'000;  ///< lists decoded and judged
   std::uint64_t seed = 1;
-  std::int64_t start_millionths = 20'000;
-  std::int64_t end_millionths = 300;
+  std::int64_t start_millionths = 3'000;
+  std::int64_t end_millionths = 30;
   Nanoseconds good_enough = 0;
   std::function<bool()> should_stop;
 };

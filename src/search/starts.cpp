@@ -147,6 +147,17 @@ Effort effort_for(const Graph& graph, const StartContext& context, std::size_t v
   return {std::min(variants, std::max(kLeast, static_cast<std::size_t>(runs))), 0, budgeted_runs};
 }
 
+/// Graphs with more nodes and edges than this get from `fast` what one list scheduler makes of them, and the trivial placements: on
+/// real graphs of 10^6 nodes the rest takes several times as long and was never better.
+constexpr std::int64_t kHuge = 1'500'000;
+
+/// The first variant in one pass: what settling lazy sources and running again gains is nothing at this size.
+void add_one_pass(Pool& pool, const StartContext& context) {
+  ListOptions once = list_variants(pool.judge().costs(), context.preset, context.seed).front();
+  once.settle_again = false;
+  pool.add(construct_list(pool.judge().costs(), once), variant_name(once) + ", one pass");
+}
+
 }  // namespace
 
 std::int64_t count_starts(const CostModel& costs, const StartContext& context) {
@@ -155,6 +166,13 @@ std::int64_t count_starts(const CostModel& costs, const StartContext& context) {
 }
 
 void add_starts(Pool& pool, const StartContext& context) {
+  const Graph& graph = pool.judge().costs().graph();
+  if (context.preset == Preset::fast && graph.num_nodes() + graph.num_edges() > kHuge) {
+    add_one_pass(pool, context);
+    add_baselines(pool, context);
+    if (pool.best().score.feasible() || (context.should_stop && context.should_stop())) return;
+  }
+  if (pool.judge().policy() == Policy::priority && context.preset != Preset::fast) pool.try_fifo_orders();
   std::int64_t done = 0;
   const auto step = [&] {
     if (context.progress) context.progress(++done);
