@@ -44,7 +44,7 @@ TEST_F(ManyRanksTest, FastIsTheSameForAnyNumberOfRanksAndThreads) {
 TEST_F(ManyRanksTest, DefaultIsTheSameForAnyNumberOfRanksAndThreads) {
   const std::vector<std::string> options{small_graph(), "--devices", "4", "--bandwidth", "10GB/s", "--seeds", "7"};
   const Written alone = place(0, options);
-  for (const auto& [ranks, threads] : std::vector<std::pair<int, std::string>>{{1, "2"}, {2, "1"}, {3, "2"}, {4, "1"}, {7, "1"}, {7, "2"}}) {
+  for (const auto& [ranks, threads] : std::vector<std::pair<int, std::string>>{{3, "2"}, {7, "1"}}) {
     std::vector<std::string> all = options;
     all.insert(all.end(), {"--threads", threads});
     const Written written = place(ranks, all);
@@ -59,14 +59,14 @@ TEST_F(ManyRanksTest, ManySeedsGiveTheBestOfEach) {
   const std::vector<std::string> options{graph, "--devices", "4", "--bandwidth", "10GB/s", "--policy", "priority"};
   std::int64_t best = INT64_MAX;
   int best_seed = 0;
-  for (int seed = 3; seed <= 6; ++seed) {
+  for (int seed = 1; seed <= 3; ++seed) {
     std::vector<std::string> one = options;
     one.insert(one.end(), {"--seed", std::to_string(seed)});
     const std::int64_t makespan = place(0, one).result["makespan_ns"];
     if (makespan < best) best = makespan, best_seed = seed;
   }
   std::vector<std::string> all = options;
-  all.insert(all.end(), {"--seed", "3", "--seeds", "4"});
+  all.insert(all.end(), {"--seed", "1", "--seeds", "3"});
   const Written written = place(3, all);
   EXPECT_EQ(written.result["makespan_ns"], best);
   EXPECT_EQ(written.result["best_seed"], best_seed);

@@ -61,7 +61,7 @@ bool MpiTest::wait_for_file(const std::string& file, double seconds) const {
 
 std::string MpiTest::small_graph() const {
   const std::string file = path("small.h5");
-  const Finished made = run({"generate", "random", "--nodes", "150", "--seed", "2", "-o", file, "-q"});
+  const Finished made = run({"generate", "random", "--nodes", "60", "--seed", "2", "-o", file, "-q"});
   if (made.code != 0) throw std::runtime_error(made.text());
   return file;
 }

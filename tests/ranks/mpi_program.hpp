@@ -27,7 +27,7 @@ class MpiTest : public ProgramTest {
   /// Waits until `file` exists.
   bool wait_for_file(const std::string& file, double seconds) const;
 
-  /// A graph on which the best of seven seeds under the default preset is the seventh.
+  /// A graph on which seeds differ under the default preset.
   std::string small_graph() const;
 };
 
