@@ -121,6 +121,8 @@ Nanoseconds makespan_bound(const CostModel& costs) {
 
 MakespanBounds makespan_bounds(const CostModel& costs) {
   const Nanoseconds plain = lower_bound(costs.graph(), costs.machine());
+  // Pins beyond the machine: every placement breaks a rule, and nothing is known of a device that is not there.
+  if (costs.graph().greatest_fixed() >= costs.num_devices()) return {plain, plain};
   return {plain, std::max(plain, makespan_bound(costs))};
 }
 
