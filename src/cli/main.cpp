@@ -12,6 +12,10 @@
 #include <unistd.h>
 #include <vector>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -42,6 +46,14 @@ struct Subcommand {
   CLI::App* app;
   Run run;
 };
+
+/// Memory that is freed is used again instead of going back to the system page by page: half of the system time at 10^6 nodes.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, 2'000'000'000);
+#endif
+}
 
 /// `origin`: "" or "rank 3 on host: ".
 void complain(const std::string& line, const std::string& origin = "") { std::fprintf(stderr, "pardnn: error: %s%s\n", origin.c_str(), line.c_str()); }
@@ -192,6 +204,7 @@ int run_program(int argc, char** argv) {
 }  // namespace pardnn::cli
 
 int main(int argc, char** argv) {
+  pardnn::cli::keep_freed_memory();
   pardnn::cli::watch_signals();
   if (argc > 1 && std::string_view(argv[1]) == "partition") pardnn::cli::let_usr1_ask_for_result();
   const int code = pardnn::cli::run_program(argc, argv);
