@@ -43,7 +43,7 @@ Size size_of(std::int64_t visits_of_a_run) {
 std::int64_t round_visits(Size size) {
   switch (size) {
     case Size::tiny: return 5 * kRoundVisits;
-    case Size::small: return 2 * kRoundVisits;
+    case Size::small: return 5 * kRoundVisits / 4;
     default: return kRoundVisits;
   }
 }
