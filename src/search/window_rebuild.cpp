@@ -59,13 +59,16 @@ class WindowRebuild {
     look_at_run();
   }
 
-  /// given_ is the current placement without the units that start in [from, to); of those that also start elsewhere, half.
+  /// given_ is the current placement without the units that start in [from, to); of those that also start elsewhere, half. O(V).
   void free_window(Nanoseconds from, Nanoseconds to) {
     given_ = best_.device;
+    decided_.assign(static_cast<std::size_t>(graph_.num_units()), 0);
     const auto inside = [&](NodeId v) { return start_[v] >= from && start_[v] < to; };
     for (NodeId v = 0; v < graph_.num_nodes(); ++v) {
-      if (given_[v] == kNoDevice || !inside(v) || graph_.fixed(v) != kNoDevice) continue;
-      const auto unit = graph_.unit_nodes(graph_.unit(v));
+      const UnitId u = graph_.unit(v);
+      if (!inside(v) || decided_[u] != 0 || graph_.unit_fixed(u) != kNoDevice) continue;
+      decided_[u] = 1;
+      const auto unit = graph_.unit_nodes(u);
       const bool whole = std::all_of(unit.begin(), unit.end(), [&](NodeId w) { return inside(w) || (graph_.comp(w) == 0 && graph_.in_degree(w) == 0); });
       if (!whole && random_.chance(50)) continue;
       for (const NodeId w : unit) given_[w] = kNoDevice;
@@ -103,6 +106,7 @@ class WindowRebuild {
   Nanoseconds makespan_ = 0;
   std::vector<Nanoseconds> start_, order_;
   std::vector<DeviceId> given_;
+  std::vector<char> decided_;  ///< by unit, for one window
 };
 
 }  // namespace
