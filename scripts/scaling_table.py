@@ -2,7 +2,7 @@
 """Measured runs -> table and plot of strong scaling: scaling_table.py RUNS.csv NAME writes NAME.csv and NAME.svg.
 
 RUNS.csv has no header; columns: kind (threads or ranks), ranks, threads, run, seeds, seconds, makespan_ns. Speedup is the
-median seconds of the smallest run of a kind over the median of this one. Needs nothing but Python.
+median seconds a seed of the smallest run of a kind over those of this one. Needs nothing but Python. bench/scaling.py uses it, too.
 """
 import csv
 import statistics
@@ -21,10 +21,10 @@ def table(rows):
         if len({m for _, m in measured}) != 1:
             raise SystemExit(f"{kind} {ranks} x {threads}: the makespan differs from run to run")
         median, size = statistics.median(seconds), ranks * threads
-        first = base.setdefault(kind, median * size)
+        first = base.setdefault(kind, median / seeds * size)
         out.append({"kind": kind, "ranks": ranks, "threads": threads, "seeds": seeds, "runs": len(seconds), "seconds": f"{median:.3f}",
-                    "least": f"{min(seconds):.3f}", "greatest": f"{max(seconds):.3f}", "speedup": f"{first / median:.3f}",
-                    "efficiency": f"{first / median / size:.3f}", "makespan_ns": measured[0][1]})
+                    "least": f"{min(seconds):.3f}", "greatest": f"{max(seconds):.3f}", "speedup": f"{first * seeds / median:.3f}",
+                    "efficiency": f"{first * seeds / median / size:.3f}", "makespan_ns": measured[0][1]})
     return out
 
 
@@ -51,19 +51,30 @@ def plot(rows):
     return "\n".join(parts) + "\n"
 
 
-def main():
-    if len(sys.argv) != 3:
-        raise SystemExit(__doc__)
-    with open(sys.argv[1], newline="", encoding="utf-8") as file:
-        rows = table(list(csv.reader(file)))
-    with open(sys.argv[2] + ".csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0].keys())
+def write_csv(file, rows):
+    """`rows`: dictionaries with the same keys, at least one."""
+    with open(file, "w", newline="", encoding="utf-8") as out:
+        writer = csv.DictWriter(out, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    with open(sys.argv[2] + ".svg", "w", encoding="utf-8") as file:
+
+
+def report(rows, plot_file):
+    """Plot to `plot_file`, one line a row to standard output."""
+    with open(plot_file, "w", encoding="utf-8") as file:
         file.write(plot(rows))
     for row in rows:
         print(f'{row["kind"]:>8} {int(row["ranks"]) * int(row["threads"]):>4}  {row["seconds"]:>9} s  speedup {row["speedup"]}  efficiency {row["efficiency"]}')
 
 
-main()
+def main():
+    if len(sys.argv) != 3:
+        raise SystemExit(__doc__)
+    with open(sys.argv[1], newline="", encoding="utf-8") as file:
+        rows = table(list(csv.reader(file)))
+    write_csv(sys.argv[2] + ".csv", rows)
+    report(rows, sys.argv[2] + ".svg")
+
+
+if __name__ == "__main__":
+    main()
