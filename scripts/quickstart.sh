@@ -2,7 +2,7 @@
 # From a fresh clone to a placed model: installs what is missing, builds, partitions a captured GPT-2 training step.
 set -euo pipefail
 if [[ ${1-} == --help || ${1-} == -h ]]; then
-  printf 'usage: scripts/quickstart.sh\n\nInstalls what the build lacks (apt-get; sudo only if something is missing), builds into build/,\n'
+  printf 'usage: scripts/quickstart.sh\n\nInstalls what the build lacks (apt-get; root or sudo only if CMake does not find something), builds into build/,\n'
   printf 'and places a GPT-2 training step on four devices of 16 GiB. Safe to run again.\n'
   exit 0
 fi
@@ -10,7 +10,7 @@ fi
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$pardnn_root"
 
-set_up
+set_up -DPARDNN_TESTS=OFF
 say "building into build/ (Release)"
 configure build -DCMAKE_BUILD_TYPE=Release -DPARDNN_TESTS=OFF
 build build

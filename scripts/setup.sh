@@ -63,17 +63,23 @@ install_packages() {
   "${as_root[@]}" apt-get -qq install -y --no-install-recommends "$@" </dev/null
 }
 
-# True if CMake finds all it needs, as it may outside of packages (CMAKE_PREFIX_PATH, modules, a package manager).
+# configures_as_it_is [CMAKE ARGUMENT...]: true if CMake finds all it needs, as it may outside of packages (CMAKE_PREFIX_PATH, *_ROOT,
+# modules, a package manager). Otherwise its first complaint goes to standard error.
 configures_as_it_is() {
-  cmake_is_new_enough || return 1
+  if ! cmake_is_new_enough; then
+    say "no cmake of 3.22 or later here" >&2
+    return 1
+  fi
   local scratch status=0
   scratch=$(mktemp -d)
-  cmake -S "$pardnn_root" -B "$scratch" -DPARDNN_TESTS=ON >/dev/null 2>&1 || status=$?
+  cmake -S "$pardnn_root" -B "$scratch/build" "$@" >"$scratch/log" 2>&1 || status=$?
+  ((status == 0)) || sed -n '/CMake Error/,/^Call Stack\|^--/p' "$scratch/log" | grep -m 2 '^  *[A-Za-z]' >&2 || true
   rm -rf "$scratch"
   return "$status"
 }
 
-# Installs what is missing. Asks for no rights where nothing is missing.
+# set_up [CMAKE ARGUMENT...]: installs what is missing. Asks for no rights where nothing is missing, or where CMake with these arguments finds all it
+# needs all the same.
 set_up() {
   local -a missing=()
   mapfile -t missing < <(missing_of "${required_packages[@]}")
@@ -81,7 +87,7 @@ set_up() {
     say "all packages that the build needs are here"
     return
   fi
-  if configures_as_it_is; then
+  if configures_as_it_is "$@"; then
     say "CMake finds all it needs (not as packages: ${missing[*]})"
     return
   fi
