@@ -78,7 +78,7 @@ class Ablation:
         """Makespan of one step over the next one."""
         pairs = [("lc", "published", "linear clustering / one pass"), ("rr", "published", "round robin / one pass"),
                  ("published-unrefined", "published", "one pass without / with refinement")]
-        pairs += [("published", m, f"one pass / {STEPS[m]}") for m in self.methods if own(m)]
+        pairs += [(a, m, f"{STEPS[a]} / {STEPS[m]}") for m in self.methods if own(m) for a in ("rr", "lc", "published")]
         rows = [[text] + [ratio_text(self.ratios(s, a, b)) for s in self.settings] for a, b, text in pairs if a in self.methods and b in self.methods]
         return table(["makespan of"] + [f"{policy}, K = {k}" for policy, k in self.settings], rows)
 
