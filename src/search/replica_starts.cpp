@@ -46,7 +46,7 @@ std::vector<TeamVariant> team_variants(Preset preset, DeviceId devices) {
 }
 
 /// Parameters where the pure layout has them, replicas within their team, the rest anywhere.
-Constructed eil_in_teams(const CostModel& costs, const Replicas& replicas, const Constructed& layout, const TeamVariant& variant) {
+Constructed eil_in_teams(const CostModel& costs, Dispatch dispatch, const Replicas& replicas, const Constructed& layout, const TeamVariant& variant) {
   const Graph& graph = costs.graph();
   const std::int64_t teams = costs.num_devices() / variant.size;
   std::vector<DeviceRange> team_of(static_cast<std::size_t>(graph.num_nodes()));
@@ -61,6 +61,7 @@ Constructed eil_in_teams(const CostModel& costs, const Replicas& replicas, const
   ListOptions options;
   options.lazy_sources = true;
   options.reserve = kOne;
+  options.dispatch = dispatch;
   options.ports = costs.machine().links == Links::ports;
   options.given = given;
   options.teams = team_of;
@@ -79,9 +80,10 @@ void add_replica_starts(Pool& pool, const StartContext& context) {
     pool.add(replica_start(costs, groups, replicas, layout), name_of(layout));
     if (context.should_stop && context.should_stop()) return;
   }
+  const Dispatch dispatch = pool.judge().policy() == Policy::priority ? Dispatch::bottom_level : Dispatch::fifo;
   for (const TeamVariant& variant : team_variants(context.preset, costs.num_devices())) {
     const Constructed layout = replica_start(costs, groups, replicas, {1, false, variant.sum_on_the_way});
-    pool.add(eil_in_teams(costs, replicas, layout, variant),
+    pool.add(eil_in_teams(costs, dispatch, replicas, layout, variant),
              "replicas in teams of " + std::to_string(variant.size) + (variant.sum_on_the_way ? ", sums on the way" : "") + ", eil");
     if (context.should_stop && context.should_stop()) return;
   }
