@@ -42,8 +42,7 @@ Size size_of(std::int64_t visits_of_a_run) {
 /// A round's visits: small graphs cost less for each.
 std::int64_t round_visits(Size size) {
   switch (size) {
-    case Size::tiny: return 5 * kRoundVisits;
-    case Size::small: return 5 * kRoundVisits / 4;
+    case Size::tiny: return 2 * kRoundVisits;
     default: return kRoundVisits;
   }
 }
@@ -52,7 +51,10 @@ class Improver {
  public:
   Improver(Pool& pool, const ImprovementOptions& options)
       : pool_(pool), options_(options), graph_(pool.judge().costs().graph()),
-        run_(graph_.num_nodes() + graph_.num_edges() + 32), size_(size_of(run_)) {}
+        run_(graph_.num_nodes() + graph_.num_edges() + 32), size_(size_of(run_)) {
+    // Ports make a run cost half as much again.
+    if (pool.judge().costs().machine().links == Links::ports) run_ += run_ / 2;
+  }
 
   bool is_finished() const {
     return (pool_.best().score.feasible() && pool_.best().score.makespan <= options_.lower_bound) ||
