@@ -13,6 +13,9 @@ namespace {
 
 __extension__ using Wide = __int128;
 
+/// Units that are held to share a device, at most: with more of them the even share of all work says as much.
+constexpr std::size_t kMostSharing = 64;
+
 /// The greatest of values that come in one by one, while amounts are added to all up to some place: a tree of maxima with lazy
 /// sums, O(log size) each.
 class PrefixAdditions {
@@ -111,12 +114,42 @@ Nanoseconds device_bound(const CostModel& costs, const HeadsAndTails& at, const 
   return bound;
 }
 
+/// Of t K + 1 units some t + 1 share a device: its work, with the least head before and the least tail behind. For every t, over the
+/// units with the most work.
+Nanoseconds crowding_bound(const CostModel& costs, const HeadsAndTails& at, const std::vector<Nanoseconds>& work) {
+  const Graph& graph = costs.graph();
+  std::vector<Job> units;  // of each unit: least head, work, least tail of its nodes that take time
+  for (UnitId u = 0; u < graph.num_units(); ++u) {
+    Job unit{kNever, 0, kNever};
+    for (const NodeId v : graph.unit_nodes(u)) {
+      if (work[v] == 0) continue;
+      unit = {std::min(unit.head, at.head[v]), unit.work + work[v], std::min(unit.tail, at.tail[v])};
+    }
+    if (unit.work > 0) units.push_back(unit);
+  }
+  std::sort(units.begin(), units.end(), [](const Job& a, const Job& b) { return a.work > b.work; });
+  const auto devices = static_cast<std::size_t>(costs.num_devices());
+  Nanoseconds bound = 0, head = kNever, tail = kNever;
+  for (std::size_t seen = 0, shared = 1; seen < units.size(); ++seen) {
+    head = std::min(head, units[seen].head);
+    tail = std::min(tail, units[seen].tail);
+    if (seen != shared * devices) continue;
+    ++shared;
+    // The `shared` units of least work among those seen; never more of them than there are.
+    Nanoseconds together = 0;
+    for (std::size_t i = 0; i < shared; ++i) together += units[seen - i].work;
+    bound = std::max(bound, head + together + tail);
+    if (shared > kMostSharing) break;
+  }
+  return bound;
+}
+
 }  // namespace
 
 Nanoseconds makespan_bound(const CostModel& costs) {
   const std::vector<Nanoseconds> work = least_durations(costs);
   const HeadsAndTails at = heads_and_tails(costs, work);
-  return std::max({path_bound(at, work), load_bound(costs, at), device_bound(costs, at, work)});
+  return std::max({path_bound(at, work), load_bound(costs, at), device_bound(costs, at, work), crowding_bound(costs, at, work)});
 }
 
 MakespanBounds makespan_bounds(const CostModel& costs) {

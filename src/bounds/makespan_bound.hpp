@@ -9,7 +9,8 @@ namespace pardnn {
 ///  - head + duration + tail of each node,
 ///  - for each h and t, the work of the nodes with head >= h and tail >= t shared out evenly between h and t (E. B. Fernandez
 ///    and B. Bussell, IEEE Trans. Comput. C-22, 1973, for intervals from a head to a tail),
-///  - what one device needs for each unit, and for what is pinned to it.
+///  - what one device needs for each unit, and for what is pinned to it,
+///  - what some device needs because there are more large units than devices.
 /// O((V + E) log^2 V).
 Nanoseconds makespan_bound(const CostModel& costs);
 

@@ -40,12 +40,7 @@ Size size_of(std::int64_t visits_of_a_run) {
 }
 
 /// A round's visits: small graphs cost less for each.
-std::int64_t round_visits(Size size) {
-  switch (size) {
-    case Size::tiny: return 2 * kRoundVisits;
-    default: return kRoundVisits;
-  }
-}
+std::int64_t round_visits(Size size) { return size == Size::tiny ? 2 * kRoundVisits : kRoundVisits; }
 
 class Improver {
  public:

@@ -47,6 +47,15 @@ TEST(MakespanBound, AUnitRunsOneByOne) {
   EXPECT_EQ(bound_of(g, slow_links(3)), 30);
 }
 
+// Three of 10 on two devices: two of them share one. Each runs between 1 before and 2 behind it.
+TEST(MakespanBound, MoreLargeNodesThanDevices) {
+  test::GraphBuilder g;
+  g.node("a", 1).node("z", 2);
+  for (const char* name : {"x", "y", "w"}) g.node(name, 10).edge("a", name, 0).edge(name, "z", 0);
+  EXPECT_EQ(bound_of(g, slow_links(2)), 1 + 20 + 2);
+  EXPECT_EQ(bound_of(g, slow_links(3)), 1 + 10 + 2);
+}
+
 TEST(MakespanBound, PinnedNodesShareTheirDeviceAndOthersAreFar) {
   test::GraphBuilder g;
   g.node("x", 10).node("y", 10).pin("x", 1).pin("y", 1);
