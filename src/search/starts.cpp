@@ -22,6 +22,9 @@ constexpr std::string_view kCheap[] = {"heft", "etf", "heft-lazy", "etf-lazy", "
 /// Up to this size (nodes and edges) the presets that search try them.
 constexpr std::int64_t kCheapBaselines = 400'000;
 
+/// Variants that are fed back on graphs of up to that size, however little may be spent.
+constexpr std::size_t kFedBack = 4;
+
 int feedback_rounds(Preset preset) {
   switch (preset) {
     case Preset::fast: return 0;
@@ -192,8 +195,11 @@ void add_starts(Pool& pool, const StartContext& context) {
   std::vector<ListOptions> variants = list_variants(costs, context.preset, context.seed);
   Effort effort = effort_for(costs.graph(), context, variants.size());
   variants.resize(effort.variants);
+  // The most promising ones are fed back once at least: decisive on some transformers.
+  std::size_t promising = context.preset == Preset::fast || graph.num_nodes() + graph.num_edges() > kCheapBaselines ? 0 : kFedBack;
   for (const ListOptions& variant : variants) {
-    add_variant(pool, variant, effort.feedback);
+    add_variant(pool, variant, promising > 0 ? std::max(effort.feedback, 1) : effort.feedback);
+    if (promising > 0) --promising;
     if (effort.budgeted_runs > 0 && pool.is_tight()) {
       effort.budgeted_runs -= add_budgeted(pool, variant, variant_name(variant), budget_runs(context.preset), context.should_stop);
     }
