@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "search/replica_starts.hpp"
 #include "search/search_case.hpp"
 #include "search/starts.hpp"
 
@@ -44,6 +45,69 @@ TEST(Pool, IsTightWhileTheFastestDoesNotFit) {
   EXPECT_TRUE(pool.is_tight());
   pool.keep(with(5, 2));
   EXPECT_FALSE(pool.is_tight());
+}
+
+TEST(Pool, WhatCannotBeKeptIsNotEmulated) {
+  const Graph graph(test::GraphBuilder().node("a", 3).node("b", 4).data());
+  const Machine machine = homogeneous_machine(2);
+  const CostModel costs(graph, machine);
+  Judge judge(costs, Policy::fifo);
+  Pool pool(judge, 1);
+  pool.add({0, 1}, "apart");
+  EXPECT_EQ(pool.best().score.makespan, 4);
+  const std::int64_t runs = judge.runs();
+  pool.add({0, 0}, "together");  // 7 on one device
+  EXPECT_EQ(judge.runs(), runs);
+  EXPECT_EQ(pool.best().origin, "apart");
+}
+
+// What fifo makes of a placement is reached under priority, too, by its order.
+TEST(Pool, FifosOrderIsReplayed) {
+  int shorter = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    test::SearchCase c(seed);
+    if (c.judge.policy() != Policy::priority) continue;
+    Judge fifo(c.costs, Policy::fifo);
+    const Score run = fifo.score(c.start.device);
+    Pool pool(c.judge, 2);
+    pool.try_fifo_orders();
+    pool.add(c.start.device, "start");
+    ASSERT_FALSE(pool.empty());
+    EXPECT_FALSE(run < pool.best().score) << "seed " << seed;
+    for (const Candidate& candidate : pool.candidates()) EXPECT_EQ(candidate.score, c.judged_again(candidate)) << candidate.origin;
+    shorter += run < c.judge.score(c.start.device);
+  }
+  EXPECT_GT(shorter, 5);
+}
+
+// A graph of three micro-batches over two weights: layouts and teams are added, each with the score that evaluate() gives.
+TEST(ReplicaStarts, AreAddedWhereThereAreReplicas) {
+  test::GraphBuilder builder;
+  builder.node("w", 0, 10).kind("w", NodeKind::residual).node("sum", 1);
+  for (const std::string b : {"0", "1", "2"}) {
+    builder.node("x" + b, 0, 5).node("f" + b, 50, 5).edge("x" + b, "f" + b, 5).edge("w", "f" + b, 10);
+    builder.node("g" + b, 50, 5).edge("f" + b, "g" + b, 5).edge("g" + b, "sum", 5);
+  }
+  const Graph graph(builder.data());
+  for (const Policy policy : {Policy::fifo, Policy::priority}) {
+    const Machine machine = homogeneous_machine(4, kUnlimited, 1'000'000'000, 1);
+    const CostModel costs(graph, machine);
+    Judge judge(costs, policy);
+    Pool pool(judge, 50);
+    add_replica_starts(pool, {Preset::standard, 1, {}, {}});
+    EXPECT_GE(pool.candidates().size(), 2u);
+    for (const Candidate& candidate : pool.candidates()) {
+      EXPECT_EQ(candidate.score.makespan, evaluate(graph, machine, {candidate.device, candidate.priority}, policy).makespan);
+    }
+    EXPECT_LE(pool.best().score.makespan, 125);  // side by side: 100, transfers, the sum
+  }
+  const Graph one(test::chain(5));
+  const Machine machine = homogeneous_machine(4);
+  const CostModel costs(one, machine);
+  Judge judge(costs, Policy::fifo);
+  Pool pool(judge, 5);
+  add_replica_starts(pool, {Preset::standard, 1, {}, {}});
+  EXPECT_TRUE(pool.empty());
 }
 
 TEST(Starts, AreLegalJudgedAndStopAfterTheFirst) {
