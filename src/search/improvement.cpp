@@ -108,35 +108,36 @@ class Improver {
 
   std::uint64_t seed(int round) const { return options_.seed * 1000 + static_cast<std::uint64_t>(round) + 1; }
 
+  /// What every way of improving is told: its seed, and when to stop.
+  template <typename Options>
+  Options limited(int round) const {
+    Options given;
+    given.seed = seed(round);
+    given.good_enough = options_.lower_bound;
+    given.should_stop = options_.should_stop;
+    return given;
+  }
+
   void keep(Candidate candidate, const Candidate& start, const char* what) {
     if (candidate.score < start.score && !candidate.origin.ends_with(what)) candidate.origin += what;
     pool_.keep(std::move(candidate));
   }
 
   void descend(const Candidate& start, std::int64_t visits, int round = 0) {
-    DescentOptions descent;
+    DescentOptions descent = limited<DescentOptions>(round);
     descent.visits = visits / kDescentVisit;
-    descent.seed = seed(round);
-    descent.good_enough = options_.lower_bound;
-    descent.should_stop = options_.should_stop;
     keep(descend_chain(pool_.judge(), start, descent), start, ", chain descent");
   }
 
   void rebuild(const Candidate& start, std::int64_t visits, int round) {
-    RebuildOptions rebuilding;
+    RebuildOptions rebuilding = limited<RebuildOptions>(round);
     rebuilding.runs = visits / run_ / kDecodeVisit;
-    rebuilding.seed = seed(round);
-    rebuilding.good_enough = options_.lower_bound;
-    rebuilding.should_stop = options_.should_stop;
     keep(rebuild_windows(pool_.judge(), start, rebuilding), start, ", windows rebuilt");
   }
 
   void anneal(const Candidate& start, std::int64_t visits, int round) {
-    AnnealOptions annealing;
+    AnnealOptions annealing = limited<AnnealOptions>(round);
     annealing.runs = std::min(visits / run_, kMostRunsPerUnit * graph_.num_units());
-    annealing.seed = seed(round);
-    annealing.good_enough = options_.lower_bound;
-    annealing.should_stop = options_.should_stop;
     Candidate better = start;
     if (!start.score.feasible() && annealing.runs >= 100 * graph_.num_units()) {
       // Nothing fits yet: half of the runs hot enough to cross from one shape to another.
@@ -153,15 +154,12 @@ class Improver {
 
   void anneal_lists(ListMethod method, std::int64_t visits, int round) {
     const Judge& judge = pool_.judge();
-    KeyAnnealOptions annealing;
+    KeyAnnealOptions annealing = limited<KeyAnnealOptions>(round);
     annealing.decoder.method = method;
     annealing.decoder.lazy_sources = true;
     annealing.decoder.ports = judge.costs().machine().links == Links::ports;
     if (judge.policy() == Policy::priority) annealing.decoder.dispatch = Dispatch::bottom_level;
     annealing.runs = std::min(visits / run_ / kDecodeVisit, kMostRunsPerUnit * graph_.num_units());
-    annealing.seed = seed(round);
-    annealing.good_enough = options_.lower_bound;
-    annealing.should_stop = options_.should_stop;
     pool_.keep(anneal_keys(pool_.judge(), annealing));
   }
 

@@ -170,7 +170,8 @@ std::int64_t count_starts(const CostModel& costs, const StartContext& context) {
 
 void add_starts(Pool& pool, const StartContext& context) {
   const Graph& graph = pool.judge().costs().graph();
-  if (context.preset == Preset::fast && graph.num_nodes() + graph.num_edges() > kHuge) {
+  const bool one_pass = context.preset == Preset::fast && graph.num_nodes() + graph.num_edges() > kHuge;
+  if (one_pass) {
     add_one_pass(pool, context);
     add_baselines(pool, context);
     if (pool.best().score.feasible() || (context.should_stop && context.should_stop())) return;
@@ -182,7 +183,7 @@ void add_starts(Pool& pool, const StartContext& context) {
     return context.should_stop && context.should_stop();
   };
   const CostModel& costs = pool.judge().costs();
-  add_baselines(pool, context);
+  if (!one_pass) add_baselines(pool, context);
   if (step()) return;
   add_step_one(pool, context, true);
   if (step()) return;
