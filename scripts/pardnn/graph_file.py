@@ -1,0 +1,124 @@
+"""Graph files (HDF5, format version 1) as the partitioner reads them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from .graph import Graph
+
+_OPTIONAL = {"temp": 0, "kind": 0, "colocation": -1, "alias": -1, "fixed": -1, "gradient_of": -1}
+
+
+class GraphFileError(ValueError):
+    """A file that is no graph: says which file, which dataset, and what was expected."""
+
+
+def write_graph(path: str | os.PathLike[str], graph: Graph, extra: dict[str, bytes] | None = None) -> None:
+    """Writes ``graph`` to ``path``, atomically: the file is the old one or the new one, whole.
+
+    ``extra``: more datasets of bytes by name, say ``{"program": ...}``, which other readers ignore. Raises OSError where the disk does.
+    """
+    target = Path(path)
+    handle, scratch = tempfile.mkstemp(dir=target.parent or Path("."), prefix=f".{target.name}.", suffix=".tmp")
+    os.close(handle)
+    try:
+        with h5py.File(scratch, "w") as file:
+            _fill(file, graph)
+            for name, content in (extra or {}).items():
+                file.create_dataset(name, data=np.frombuffer(content, dtype=np.uint8), chunks=True, compression="gzip", compression_opts=4)
+        with open(scratch, "rb") as written:
+            os.fsync(written.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(scratch, 0o666 & ~mask)
+        os.replace(scratch, target)
+    except BaseException:
+        os.unlink(scratch)
+        raise
+
+
+def _fill(file: h5py.File, graph: Graph) -> None:
+    file.attrs.update({"format": "pardnn-graph", "version": 1, "name": graph.name, "producer": graph.producer,
+                       "samples_per_step": graph.samples_per_step})
+    for key, note in graph.notes.items():
+        file.attrs[key] = note
+
+    def put(name: str, data: np.ndarray) -> None:
+        file.create_dataset(name, data=data, chunks=True if len(data) else None, compression="gzip" if len(data) else None)
+
+    counts = np.bincount(graph.source, minlength=graph.num_nodes) if graph.num_nodes else np.zeros(0, np.int64)
+    put("/edges/indptr", np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+    put("/edges/indices", graph.target)
+    put("/edges/bytes", graph.bytes)
+    put("/edges/output", graph.output)
+    put("/nodes/comp", graph.comp)
+    put("/nodes/mem", graph.mem)
+    for name, default in _OPTIONAL.items():
+        values = getattr(graph, name)
+        if (values != default).any():
+            put(f"/nodes/{name}", values)
+    packed = [name.encode() for name in graph.names]
+    put("/nodes/name_offsets", np.concatenate([[0], np.cumsum([len(n) for n in packed])]).astype(np.int64))
+    put("/nodes/name_bytes", np.frombuffer(b"".join(packed), dtype=np.uint8))
+    put("/nodes/op", graph.op)
+    file.create_dataset("/op_types", data=np.array([t.encode() for t in graph.op_types], dtype="S") if graph.op_types else np.zeros(0, "S1"))
+
+
+def read_graph(path: str | os.PathLike[str]) -> Graph:
+    """Reads a graph file. Raises GraphFileError naming the file and the dataset; ``pardnn validate`` tells all that may be wrong with one."""
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise GraphFileError(f"{path}: not an HDF5 file that can be read ({error})") from error
+    with file:
+        if _text(file.attrs.get("format", "")) != "pardnn-graph":
+            raise GraphFileError(f"{path}: attribute 'format' is not 'pardnn-graph'")
+        indptr = _integers(path, file, "/edges/indptr")
+        nodes = len(indptr) - 1
+        if nodes < 0 or indptr[0] != 0 or (np.diff(indptr) < 0).any():
+            raise GraphFileError(f"{path}: /edges/indptr: expected row pointers that start at 0 and do not fall")
+        edges = int(indptr[-1])
+        column = lambda name, length, default=None: _integers(path, file, name, length, default)  # noqa: E731
+        op_types = [_text(t) for t in file["/op_types"][...]] if "/op_types" in file else ["op"]
+        return Graph(
+            names=_names(path, file, nodes), op_types=op_types, op=column("/nodes/op", nodes, 0),
+            comp=column("/nodes/comp", nodes), mem=column("/nodes/mem", nodes),
+            **{name: column(f"/nodes/{name}", nodes, default) for name, default in _OPTIONAL.items()},
+            source=np.repeat(np.arange(nodes, dtype=np.int64), np.diff(indptr)), target=column("/edges/indices", edges),
+            bytes=column("/edges/bytes", edges), output=column("/edges/output", edges, 0),
+            name=_text(file.attrs.get("name", "graph")), producer=_text(file.attrs.get("producer", "")),
+            samples_per_step=int(file.attrs.get("samples_per_step", 1)))
+
+
+def read_extra(path: str | os.PathLike[str], name: str) -> bytes | None:
+    """The bytes that :func:`write_graph` stored under ``name``, or None."""
+    with h5py.File(path, "r") as file:
+        return file[name][...].tobytes() if name in file else None
+
+
+def _integers(path: object, file: h5py.File, name: str, length: int | None = None, default: int | None = None) -> np.ndarray:
+    if name not in file:
+        if default is None:
+            raise GraphFileError(f"{path}: dataset {name} is missing")
+        return np.full(length or 0, default, dtype=np.int64)
+    data = file[name]
+    if not np.issubdtype(data.dtype, np.integer) or data.ndim != 1 or (length is not None and len(data) != length):
+        raise GraphFileError(f"{path}: {name}: expected {'' if length is None else length} integers, found {data.dtype} of shape {data.shape}")
+    return data[...].astype(np.int64)
+
+
+def _names(path: object, file: h5py.File, nodes: int) -> list[str]:
+    if "/nodes/name_offsets" not in file:
+        return [str(n) for n in range(nodes)]
+    offsets = _integers(path, file, "/nodes/name_offsets", nodes + 1).tolist()
+    raw = file["/nodes/name_bytes"][...].tobytes()
+    return [raw[offsets[n]:offsets[n + 1]].decode("utf-8", errors="replace") for n in range(nodes)]
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
