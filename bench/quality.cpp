@@ -196,6 +196,10 @@ class GraphRuns {
  private:
   void run_memory(const MemoryLevel& level, DeviceId devices) {
     const Bytes usable = usable_per_device(level, devices);
+    if (usable <= 0) {
+      fmt::print(stderr, "quality: {} skipped at {} on {} devices: it holds no memory\n", name_, text(level), devices);
+      return;
+    }
     Setting setting{devices, Policy::fifo, Links::free, text(level), usable, false};
     setting.proven = usable != kUnlimited && capacity_verdict(graph_, machine_for(setting)).proof.has_value();
     for (const std::string& policy : arguments_.policies) {
