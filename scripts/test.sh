@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Builds everything with its tests and runs them: scripts/test.sh [--quick] [ARGUMENT OF CTEST...]
+# Builds everything with its tests and runs them, then those of the Python package: scripts/test.sh [--quick] [ARGUMENT OF CTEST...]
 set -euo pipefail
 quick=0
 # Whole pipelines, many times over: most of the tests' time.
 slow_tests='^(determinism|brute_force|never_worse)\.'
 if [[ ${1-} == --help || ${1-} == -h ]]; then
   printf 'usage: scripts/test.sh [--quick] [argument of ctest ...]\n\n'
-  printf -- '--quick leaves out the tests of whole pipelines and of the installation. Example: scripts/test.sh --quick -R emulation\n'
+  printf -- '--quick leaves out the tests of whole pipelines, of the installation, and those that need a framework (PyTorch, ...).\n'
+  printf 'With arguments of ctest only ctest runs. Example: scripts/test.sh --quick -R emulation\n'
   exit 0
 fi
 if [[ ${1-} == --quick ]]; then
@@ -28,6 +29,13 @@ log=build/ctest.log
 say "ctest ${choice[*]} $*"
 status=0
 (cd build && ctest "${choice[@]}" "$@") 2>&1 | tee "$log" || status=$?
+if (($# == 0)); then
+  python_choice=()
+  ((quick)) && python_choice=(--quick)
+  python_status=0
+  scripts/test_python.sh "${python_choice[@]}" || python_status=$?
+  ((status)) || status=$python_status
+fi
 say "ctest's closing lines (all of it: $log)"
 sed -n '/^[0-9]*% tests passed/,$p' "$log"
 exit "$status"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -83,12 +84,12 @@ def read_graph(path: str | os.PathLike[str]) -> Graph:
         if nodes < 0 or indptr[0] != 0 or (np.diff(indptr) < 0).any():
             raise GraphFileError(f"{path}: /edges/indptr: expected row pointers that start at 0 and do not fall")
         edges = int(indptr[-1])
-        column = lambda name, length, default=None: _integers(path, file, name, length, default)  # noqa: E731
+        column: Any = lambda name, length, default=None: _integers(path, file, name, length, default)
         op_types = [_text(t) for t in file["/op_types"][...]] if "/op_types" in file else ["op"]
+        optional: dict[str, Any] = {name: column(f"/nodes/{name}", nodes, default) for name, default in _OPTIONAL.items()}
         return Graph(
             names=_names(path, file, nodes), op_types=op_types, op=column("/nodes/op", nodes, 0),
-            comp=column("/nodes/comp", nodes), mem=column("/nodes/mem", nodes),
-            **{name: column(f"/nodes/{name}", nodes, default) for name, default in _OPTIONAL.items()},
+            comp=column("/nodes/comp", nodes), mem=column("/nodes/mem", nodes), **optional,
             source=np.repeat(np.arange(nodes, dtype=np.int64), np.diff(indptr)), target=column("/edges/indices", edges),
             bytes=column("/edges/bytes", edges), output=column("/edges/output", edges, 0),
             name=_text(file.attrs.get("name", "graph")), producer=_text(file.attrs.get("producer", "")),
