@@ -1,0 +1,166 @@
+"""TensorFlow's GraphDefs and functions as graphs for the partitioner.
+
+``python -m pardnn.capture_tensorflow GRAPH.pb -o graph.h5 --fetch train --profile run_metadata.pb`` or
+``python -m pardnn.capture_tensorflow step.py:make -o graph.h5``, where ``make()`` returns ``(function, arguments)``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .capture_common import CaptureError, Costing, Report
+from .capture_common.command import add_common_options, costing_of, first_line, load_function, place_of, run
+from .costs import CostModel
+from .graph import Graph
+
+if __name__ == "__main__":
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+
+def capture_graph_def(graph_def: Any, *, fetches: Sequence[str] = (), profile: Any = None, costs: CostModel | str = "roofline:V100",
+                      **options: Any) -> Graph:
+    """The graph of a GraphDef: a message, or the path of a .pb or .pbtxt file. See :func:`capture_with_report`."""
+    return capture_with_report(graph_def, fetches=fetches, profile=profile, costing=_costing(costs), **options)[0]
+
+
+def capture_function(function: Any, *args: Any, profile: Any = None, costs: CostModel | str = "roofline:V100", samples: int | None = None,
+                     **options: Any) -> Graph:
+    """The graph of one call of a ``tf.function`` (or of a ConcreteFunction without ``args``), traced with ``args`` (tensors or TensorSpecs).
+
+    Nothing runs. Calls are inlined; variables are residuals under their names. ``samples``: of one step, else the arguments' common leading
+    dimension. CaptureError with the user's own line where tracing stops.
+    """
+    return function_with_report(function, args, profile=profile, costing=_costing(costs), samples=samples, **options)[0]
+
+
+def capture_with_report(graph_def: Any, *, costing: Costing, fetches: Sequence[str] = (), profile: Any = None, samples: int | None = None,
+                        **options: Any) -> tuple[Graph, Report]:
+    """``fetches``: what a step computes; else what ``profile`` saw run; else all. ``profile``: RunMetadata or the path of one.
+
+    ``options``: the other fields of :class:`tensorflow_step.convert.Options`.
+    """
+    from .tensorflow_step.convert import Options, convert
+    from .tensorflow_step.graph_def_file import read_graph_def
+
+    name = "graph"
+    if isinstance(graph_def, (str, os.PathLike)):
+        name = os.path.basename(os.fspath(graph_def)).rsplit(".", 1)[0]
+        definition = read_graph_def(graph_def)
+    else:
+        definition = type(graph_def)()
+        definition.CopyFrom(graph_def)
+    options.setdefault("name", name)
+    return convert(definition, costing, Options(fetches=fetches, samples=samples or 1, **options), _profile(profile))
+
+
+def function_with_report(function: Any, args: Sequence[Any], *, costing: Costing, profile: Any = None, samples: int | None = None,
+                         **options: Any) -> tuple[Graph, Report]:
+    """As :func:`capture_function`, with what was counted."""
+    from .tensorflow_step.convert import Options, convert
+    from .tensorflow_step.function import flat_function
+
+    flat = flat_function(_traced(function, args))
+    options.setdefault("name", getattr(function, "__name__", "step"))
+    known = samples or _leading_dimension(args)
+    graph, report = convert(flat.graph, costing, Options(fetches=flat.fetches, captured=flat.captured, samples=known or 1, **options),
+                            _profile(profile))
+    report.count("calls of functions inlined", times=flat.calls)
+    if samples is None:
+        report.count(f"samples a step: {known}, the arguments' leading dimension" if known else "samples a step unknown, taken as 1")
+    return graph, report
+
+
+def _traced(function: Any, args: Sequence[Any]) -> Any:
+    if not hasattr(function, "get_concrete_function"):
+        if hasattr(function, "captured_inputs"):
+            return function
+        raise CaptureError(f"{function!r}: expected a tf.function or a ConcreteFunction")
+    import tensorflow as tf
+
+    try:
+        return function.get_concrete_function(*args)
+    except Exception as error:  # whatever the user's code raises while it is traced
+        place = place_of(error, outside=(os.path.dirname(os.path.abspath(tf.__file__)),))
+        raise CaptureError(f"{place}: tracing stops: {first_line(error)}; keep Python control flow and NumPy off tensors' values "
+                           "(tf.cond, tf.while_loop, tf.where)") from error
+
+
+def _leading_dimension(args: Sequence[Any]) -> int | None:
+    shapes = [a.shape for a in args if hasattr(a, "shape") and len(a.shape)]
+    leading = {s[0] for s in shapes}
+    return leading.pop() if len(leading) == 1 else None
+
+
+def _profile(profile: Any) -> Any:
+    from .tensorflow_step.run_metadata import Profile, profile_of, read_profile
+
+    if profile is None or isinstance(profile, Profile):
+        return profile
+    return read_profile(profile) if isinstance(profile, (str, os.PathLike)) else profile_of(profile)
+
+
+def _costing(costs: CostModel | str) -> Costing:
+    from .capture_common.command import model_named
+
+    return Costing(model_named(costs) if isinstance(costs, str) else costs)
+
+
+def _feed(text: str) -> tuple[str, list[int]]:
+    name, separator, shape = text.rpartition("=")
+    sizes = shape.split("x") if shape else []
+    if not separator or not name or not all(s.isdigit() for s in sizes):
+        raise CaptureError(f"--feed {text}: expected PLACEHOLDER=32x784")
+    return name, [int(s) for s in sizes]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pardnn.capture_tensorflow", description="A TensorFlow graph as a graph file.")
+    parser.add_argument("source", metavar="SOURCE", help="GraphDef (.pb, .pbtxt), or FILE.py:FUNCTION that returns (tf.function, arguments)")
+    add_common_options(parser)
+    parser.add_argument("--profile", metavar="FILE", help="RunMetadata of a step run with FULL_TRACE, serialised")
+    parser.add_argument("--fetch", action="append", default=[], metavar="NAME", help="what a step computes (default: what the profile saw, else all)")
+    parser.add_argument("--feed", action="append", default=[], metavar="PLACEHOLDER=32x784", help="shape of a placeholder")
+    parser.add_argument("--unknown-dim", type=int, metavar="N", help="size of dimensions that stay unknown (default: they are refused)")
+    parser.add_argument("--cut-loops", action="store_true", help="cut TF1 while loops at their back edges; each counts for one iteration")
+    parser.add_argument("--iterations", type=int, default=1, metavar="N", help="iterations of functional While loops (default: 1)")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+
+    def capture() -> tuple[Graph, Costing, Report, dict[str, bytes]]:
+        costing = costing_of(options)
+        shared: dict[str, Any] = {"costing": costing, "profile": options.profile, "samples": options.samples, "unknown_dim": options.unknown_dim,
+                                  "cut_loops": options.cut_loops, "iterations": options.iterations}
+        if options.name:
+            shared["name"] = options.name
+        if ".py:" in options.source:
+            function, args = _made(options.source)
+            return *_with_costing(function_with_report(function, args, **shared), costing), {}
+        feeds = dict(_feed(text) for text in options.feed)
+        return *_with_costing(capture_with_report(options.source, fetches=options.fetch, feeds=feeds, **shared), costing), {}
+
+    return run(capture, options.output)
+
+
+def _with_costing(captured: tuple[Graph, Report], costing: Costing) -> tuple[Graph, Costing, Report]:
+    return captured[0], costing, captured[1]
+
+
+def _made(spec: str) -> tuple[Any, Sequence[Any]]:
+    try:
+        function, args = load_function(spec)()
+    except (TypeError, ValueError) as error:
+        if isinstance(error, CaptureError):
+            raise
+        raise CaptureError(f"{spec}: expected it to return (tf.function, arguments): {first_line(error)}") from error
+    return function, args
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,243 @@
+"""A flat GraphDef, with or without a profile of it, as a graph for the partitioner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..capture_common import CaptureError, Costing, Report
+from ..costs import Cost, OpCall, TensorSpec
+from ..graph import Graph, GraphBuilder, Kind
+from .control_flow import FUNCTIONAL, body_cost
+from .flat_graph import CONTROL, FlatGraph, cut_loops, parse, pruned, refuse_cycle
+from .flops import flops_of
+from .groups import colocation_groups
+from .inline import inlined
+from .op_kinds import REF_VARIABLES, RESIDUALS, VARIABLES, gradient_argument
+from .run_metadata import NodeProfile, Profile
+from .shapes import inferred_shapes, known_spec, set_feeds
+from .variables import Touches, alias_sources, touches, variable_order
+
+
+@dataclass
+class Options:
+    """``fetches``: names of what the step computes (else what the profile saw, else all). ``feeds``: shapes of placeholders by name.
+
+    ``unknown_dim``: size taken for unknown dimensions; None refuses them. ``cut_loops``: cut TF1 while loops at their back edges.
+    ``iterations``: of functional loops, whose trip counts no graph tells. ``captured``: bytes of tensors that a function holds on to.
+    """
+
+    fetches: Sequence[str] = ()
+    feeds: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    unknown_dim: int | None = None
+    cut_loops: bool = False
+    iterations: int = 1
+    samples: int = 1
+    name: str = "graph"
+    captured: Mapping[str, int] = field(default_factory=dict)
+
+
+def convert(definition: Any, costing: Costing, options: Options, profile: Profile | None = None) -> tuple[Graph, Report]:
+    """The graph of one step. ``definition`` is changed. O((nodes + edges) log nodes)."""
+    report = Report()
+    set_feeds(definition, options.feeds)
+    flat, calls, renamed = inlined(definition)
+    report.count("calls of functions inlined", times=calls)
+    graph = _step(parse(flat), options, profile, renamed, report)
+    if options.cut_loops:
+        for name in cut_loops(graph):
+            report.count("loops cut at their back edge: each counts for one iteration, unless measured", name)
+    refuse_cycle(graph)
+    return _Conversion(graph, flat, costing, options, profile, report).build(), report
+
+
+def _step(graph: FlatGraph, options: Options, profile: Profile | None, renamed: Mapping[str, str], report: Report) -> FlatGraph:
+    """The part of the graph that one step runs."""
+    index = {name: n for n, name in enumerate(graph.names)}
+    if options.fetches:
+        roots = []
+        for name in options.fetches:
+            name = renamed.get(name if ":" in name or name.startswith("^") else f"^{name}", name).lstrip("^").split(":")[0]
+            if name not in index:
+                raise CaptureError(f"fetch '{name}': no such node")
+            roots.append(index[name])
+    elif profile is not None:
+        roots = [index[name] for name in profile.nodes if name in index]
+    else:
+        read = {s for edges in graph.inputs for s, _ in edges}
+        sinks = [n for n in range(len(graph)) if n not in read]
+        report.count("sinks kept, as no fetch chose a step", graph.names[sinks[0]] if sinks else "", len(sinks))
+        return graph
+    step = pruned(graph, roots)
+    report.count("nodes dropped that the step does not need", times=len(graph) - len(step))
+    return step
+
+
+class _Conversion:
+    """Builds the nodes, then the edges, of one graph."""
+
+    def __init__(self, graph: FlatGraph, flat: Any, costing: Costing, options: Options, profile: Profile | None, report: Report) -> None:
+        self.graph, self.costing, self.options, self.profile, self.report = graph, costing, options, profile, report
+        self.library = flat.library
+        self.specs = self._specs(flat)
+        self._bypass_identity_n()
+        self.touches: Touches = touches(graph)
+        self.alias = alias_sources(graph)
+        self.order = variable_order(graph, self.touches, self.alias)
+        self.builder = GraphBuilder(options.name, "pardnn.capture_tensorflow")
+        self.builder.samples_per_step = options.samples
+
+    def build(self) -> Graph:
+        self.groups = colocation_groups(self.graph, self.touches, self.dtypes)
+        self.report.count("reads of variables that keep a copy, as the value is used after an update", times=len(self.order.copies))
+        for node in range(len(self.graph)):
+            self._add_node(node)
+        for node in range(len(self.graph)):
+            for source, output in self.graph.inputs[node]:
+                size = 0 if output == CONTROL else self._size(source, output)
+                self.builder.edge(source, node, size, max(output, 0))
+        for source, target in self.order.edges:
+            self.builder.edge(source, target, 0)
+        self.report.count("control edges added that order users of variables and updates", times=len(self.order.edges))
+        self._mark_gradients()
+        self._tell_profile()
+        return self.builder.build()
+
+    # Shapes
+
+    def _specs(self, flat: Any) -> list[list[TensorSpec]]:
+        """What each node puts out: by the profile where it ran, else by inference."""
+        kept = set(self.graph.names)
+        step = type(flat)()
+        step.versions.CopyFrom(flat.versions)
+        step.library.CopyFrom(flat.library)
+        step.node.extend(node for node in flat.node if node.name in kept)
+        for node in step.node:
+            node.device = ""
+        inferred = inferred_shapes(step, self.graph.names)
+        self.dtypes = [[dtype for _, dtype in outputs] for outputs in inferred]
+        result = []
+        for name, outputs in zip(self.graph.names, inferred):
+            seen = self._profiled(name)
+            result.append([self._spec(name, i, shape, dtype, seen) for i, (shape, dtype) in enumerate(outputs)])
+        return result
+
+    def _spec(self, name: str, output: int, shape: tuple[int, ...] | None, dtype: int, seen: NodeProfile | None) -> TensorSpec:
+        if seen is not None and output in seen.outputs and (shape is None or -1 in shape):
+            return seen.outputs[output]
+        spec = known_spec(name if output == 0 else f"{name}:{output}", shape, dtype, self.options.unknown_dim, self.report)
+        if spec.dtype == "variant":
+            self.report.count("variant tensors (lists, data sets), whose size is unknown and taken as 0 B", name)
+        elif spec.dtype == "string":
+            self.report.count("string tensors, taken as 24 B an element", name)
+        return spec
+
+    def _profiled(self, name: str) -> NodeProfile | None:
+        return self.profile.nodes.get(name) if self.profile else None
+
+    def _bypass_identity_n(self) -> None:
+        """Readers of an IdentityN read what goes into it, and wait for it: its outputs are no copies, and not one buffer either."""
+        graph = self.graph
+        sources = {n: graph.data(n) for n, op in enumerate(graph.ops) if op == "IdentityN"}
+        if not sources:
+            return
+        self.report.count("IdentityN whose readers read its inputs", times=len(sources))
+        for node in range(len(graph)):
+            edges: list[tuple[int, int]] = []
+            for source, output in graph.inputs[node]:
+                while output != CONTROL and source in sources:
+                    edges.append((source, CONTROL))
+                    source, output = sources[source][output]
+                edges.append((source, CONTROL if node in sources else output))
+            graph.inputs[node] = sorted(set(edges), key=lambda e: (e[1] == CONTROL, edges.index(e)))
+
+    # Nodes
+
+    def _size(self, node: int, output: int) -> int:
+        """Bytes that a reader of an output reads: of a variable's handle or reference those of the variable."""
+        variable = self.touches.origin[node]
+        return self._variable(variable).unique_bytes if variable >= 0 else self.specs[node][output].unique_bytes
+
+    def _variable(self, node: int) -> TensorSpec:
+        if self.graph.ops[node] in REF_VARIABLES:
+            return self.specs[node][0]
+        attributes = self.graph.nodes[node].attr
+        shape = attributes["shape"].shape
+        dims = None if shape.unknown_rank else tuple(d.size for d in shape.dim)
+        return known_spec(self.graph.names[node], dims, attributes["dtype"].type, self.options.unknown_dim, self.report)
+
+    def _add_node(self, node: int) -> None:
+        name, op, group = self.graph.names[node], self.graph.ops[node], self.groups[node]
+        if op in RESIDUALS or name in self.options.captured:
+            size = self._variable(node).unique_bytes if op in VARIABLES else self.options.captured.get(name, self._output_bytes(node))
+            self.builder.node(name, op=op, mem=size, kind=Kind.RESIDUAL, colocation=group)
+            return
+        alias = -1 if node in self.order.copies else self.alias[node]
+        writes = node in self.touches.writes
+        by_reference = writes and self.touches.origin[node] >= 0
+        owns = sum(t.unique_bytes for t in self.specs[node])
+        reference = by_reference or (writes and not owns)
+        cost = self._cost(node, alias >= 0)
+        self.builder.node(name, op=op, comp=cost.ns, temp=cost.temp, colocation=group,
+                          kind=Kind.REFERENCE if reference else Kind.NORMAL,
+                          alias=self.touches.origin[node] if by_reference else alias,
+                          mem=0 if reference or alias >= 0 or op == "IdentityN" else owns)
+
+    def _output_bytes(self, node: int) -> int:
+        return sum(t.unique_bytes for t in self.specs[node])
+
+    def _cost(self, node: int, is_view: bool) -> Cost:
+        name, op = self.graph.names[node], self.graph.ops[node]
+        if op in ("NoOp", "Placeholder", "PlaceholderV2", "_Arg"):
+            return Cost(0)
+        outputs = self.specs[node]
+        inputs = [self._variable(self.touches.origin[s]) if self.touches.origin[s] >= 0 else self.specs[s][o] for s, o in self.graph.data(node)]
+        flops = flops_of(op, self.graph.nodes[node].attr, inputs, outputs)
+        seen = self._profiled(name)
+        if seen is not None:
+            return self.costing.measured(name, seen.ns, seen.temp, flops)
+        if op in FUNCTIONAL:
+            return body_cost(self.graph.nodes[node], self.library, inputs, self._input_types(node), self.costing, self.options, self.report)
+        return self.costing.modelled(name, OpCall(f"tf::{op}", tuple(inputs), outputs=tuple(outputs), flops=flops, is_view=is_view))
+
+    def _input_types(self, node: int) -> list[tuple[int, bool]]:
+        """DataType of each input, and whether it is a variable's handle."""
+        return [(self.dtypes[s][o], self.touches.origin[s] >= 0) for s, o in self.graph.data(node)]
+
+    # Marks and counts
+
+    def _mark_gradients(self) -> None:
+        """What an update reads as gradient is the gradient of the variable that it updates."""
+        updated: set[int] = set()
+        for node, variables in sorted(self.touches.writes.items()):
+            position = gradient_argument(self.graph.ops[node])
+            data = self.graph.data(node)
+            if not 0 <= position < len(data):
+                continue
+            gradient = data[position][0]
+            if self.builder.get(gradient, "kind") == Kind.RESIDUAL:
+                continue
+            if self.builder.get(gradient, "gradient_of") not in (-1, variables[0]):
+                self.report.count("gradients that several variables share, marked for the first alone", self.graph.names[gradient])
+                continue
+            self.builder.set(gradient, gradient_of=variables[0])
+            updated.add(variables[0])
+        others = {v for variables in self.touches.writes.values() for v in variables} - updated
+        self.report.count("variables that change without a gradient that is told apart (slots, counters, hand-written updates)",
+                          self.graph.names[min(others)] if others else "", len(others))
+
+    def _tell_profile(self) -> None:
+        profile = self.profile
+        if profile is None:
+            return
+        names = set(self.graph.names)
+        known = sum(name in names for name in profile.nodes)
+        strangers = next((name for name in profile.nodes if name not in names), "")
+        self.report.count("nodes of the profile that are not in the graph (the runtime's own, or rewritten by Grappler)", strangers,
+                          len(profile.nodes) - known)
+        self.report.count("entries of copies in the profile, which belong to no node", times=profile.copies)
+        if not known:
+            raise CaptureError(f"{profile.source}: none of its {len(profile.nodes)} nodes is in the graph: it is the profile of another one")
+        report = f"{known} of {len(self.graph)} nodes ({100 * known / len(self.graph):.1f} %) are in the profile"
+        self.report.count(f"profile read: {report}")
