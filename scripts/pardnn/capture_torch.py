@@ -1,0 +1,115 @@
+"""From a PyTorch model to a graph file: ``python -m pardnn.capture_torch MODEL.py:function -o graph.h5``.
+
+``function()`` returns a :class:`Step` or (module, loss, inputs, optimizer[, clip]); it is called under fake tensors, so that nothing is computed
+and a model of any size is only described. ``capture`` takes a training step of one's own, ``capture_step`` the usual one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .torch_step.errors import CaptureError
+
+if TYPE_CHECKING:
+    from .torch_step.capture import Capture, capture, capture_step
+    from .torch_step.step import Step
+
+__all__ = ["Capture", "CaptureError", "Step", "capture", "capture_step", "main"]
+
+_OPTIMIZERS = {"sgd": ("SGD", {}), "momentum": ("SGD", {"momentum": 0.9}), "adam": ("Adam", {}), "adamw": ("AdamW", {})}
+
+
+def __getattr__(name: str) -> Any:
+    """torch is imported when one of these is first used."""
+    if name in ("Capture", "capture", "capture_step"):
+        from .torch_step import capture as module
+
+        return getattr(module, name)
+    if name == "Step":
+        from .torch_step.step import Step
+
+        return Step
+    raise AttributeError(f"module {__name__} has no attribute {name}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code: 0, or 3 for what the user has to mend."""
+    options = _parser().parse_args(arguments)
+    try:
+        _run(options)
+    except (ValueError, OSError) as error:
+        print(f"pardnn.capture_torch: {error}", file=sys.stderr)
+        return 3
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pardnn.capture_torch", description="Captures a PyTorch training step as a graph.")
+    parser.add_argument("model", help="MODEL.py:function, which returns a Step or (module, loss, inputs, optimizer[, clip])")
+    parser.add_argument("-o", "--output", required=True, help="the graph file to write (HDF5)")
+    parser.add_argument("--micro-batches", type=int, default=1, metavar="M", help="split the batch into M with accumulated gradients (1)")
+    parser.add_argument("--optimizer", choices=sorted(_OPTIMIZERS), help="instead of the function's own")
+    parser.add_argument("--lr", type=float, default=1e-3, help="learning rate of --optimizer (0.001)")
+    parser.add_argument("--clip", type=float, help="clip gradients to this norm")
+    parser.add_argument("--costs", default="roofline:V100", help="roofline:DEVICE, measured, or trace:FILE (roofline:V100)")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="whose operations are recorded (cpu)")
+    parser.add_argument("--name", default="", help="name of the graph (the module's class)")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    from .costs import cost_model
+
+    try:
+        import torch
+    except ImportError as error:
+        raise CaptureError(f"PyTorch is not installed ({error})") from error
+    from torch._subclasses import FakeTensorMode
+
+    from .torch_step.capture import capture_step
+    from .torch_step.report import report
+    from .torch_step.step import as_step
+
+    costs = cost_model(options.costs)
+    function = _function(options.model)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        step = as_step(function())
+    if options.optimizer:
+        kind, settings = _OPTIMIZERS[options.optimizer]
+        step.optimizer = lambda parameters: getattr(torch.optim, kind)(parameters, lr=options.lr, **settings)
+    if options.clip is not None:
+        step.clip = options.clip
+    found = capture_step(step, costs, micro_batches=options.micro_batches, device=options.device, name=options.name)
+    found.write(options.output)
+    for line in report(found):
+        print(line)
+    for warning in found.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+def _function(text: str) -> Any:
+    """The function named ``FILE.py:function``."""
+    file, _, name = text.rpartition(":")
+    if not file:
+        raise CaptureError(f"{text}: expected MODEL.py:function")
+    if not Path(file).is_file():
+        raise CaptureError(f"{file}: no such file")
+    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
+    if spec is None or spec.loader is None:
+        raise CaptureError(f"{file}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(spec.name, module)
+    sys.path.insert(0, str(Path(file).resolve().parent))
+    spec.loader.exec_module(module)
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise CaptureError(f"{file}: has no function '{name}'")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

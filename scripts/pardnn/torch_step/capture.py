@@ -1,0 +1,234 @@
+"""Captures a training step: fake tensors, a first step that makes the optimizer's state, then one that is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..costs import CostModel
+from ..graph import Graph
+from ..graph_file import write_graph
+from .build import Coverage, Recording, build
+from .errors import CaptureError
+from .fake import Faker, faked, mode_of
+from .names import Names
+from .operators import describe
+from .optimizers import capturable, rate_slots, state_slots
+from .program import DATASET, Binding, InputSlot, Program, dump_program
+from .recorder import Recorder
+from .step import Step, batch_size, input_names, split_inputs, splits, train_step
+from .values import Ref, spec_of
+
+_Phase = Callable[[str, str], None]
+
+
+@dataclass
+class Capture:
+    """A captured step: graph, program, where its costs come from, and what the user should know."""
+
+    graph: Graph
+    program: Program
+    coverage: Coverage
+    warnings: list[str]
+
+    def write(self, path: Any) -> None:
+        """Writes graph and program into one graph file, atomically."""
+        write_graph(path, self.graph, extra={DATASET: dump_program(self.program, self.graph)})
+
+
+def capture_step(step: Step, costs: CostModel, *, micro_batches: int = 1, device: str = "cpu", name: str = "") -> Capture:
+    """Captures the usual step (:func:`pardnn.torch_step.step.train_step`) of ``step``. Nothing is run on data; ``step`` is as before."""
+    optimizer = step.optimizer(step.module.parameters())
+    leaves, tree = pytree.tree_flatten(tuple(step.inputs))
+    tensors = [i for i, t in enumerate(leaves) if isinstance(t, torch.Tensor)]
+    batch = batch_size(step.inputs)
+    split_inputs(step.inputs, micro_batches)  # says what is wrong with the batch
+    labels = input_names(step.loss, step.inputs, skip=1)
+    slots = [(i, part, micro_batches) if micro_batches > 1 and splits(leaves[i], batch) else (i, 0, 1)
+             for i in tensors for part in range(micro_batches if splits(leaves[i], batch) else 1)]
+
+    def run(given: Sequence[torch.Tensor], phase: _Phase) -> Any:
+        found = {(i, part): t for (i, part, _), t in zip(slots, given)}
+        parts = [pytree.tree_unflatten([found.get((i, part), found.get((i, 0), leaf)) for i, leaf in enumerate(leaves)], tree)
+                 for part in range(micro_batches)]
+        return train_step(step, optimizer, parts, phase)
+
+    examples = [_example(leaves[i], part, parts) for i, part, parts in slots]
+    names = [f"input/mb{part}.{labels[i]}" if parts > 1 else f"input/{labels[i]}" for i, part, parts in slots]
+    found = _capture(run, examples, names, [(tensors.index(i), p, n) for i, p, n in slots], {"": step.module}, [optimizer], costs, device,
+                     name or step.name or type(step.module).__name__)
+    found.graph.samples_per_step = step.batch()
+    found.program.micro_batches = micro_batches
+    return found
+
+
+def capture(step_fn: Callable[..., Any], example_inputs: Sequence[Any], *, modules: Any, optimizers: Any, costs: CostModel,
+            device: str = "cpu", samples: int | None = None, name: str = "") -> Capture:
+    """Captures ``step_fn(*example_inputs)``, a whole training step of the user's own. Nothing is run on data.
+
+    ``modules`` and ``optimizers``: one, a list, or a dict by name of all that the step reads or writes besides its inputs; other tensors that it
+    reads become constants. What it returns (nested) are the program's outputs. Raises CaptureError where the step depends on data.
+    """
+    leaves, tree = pytree.tree_flatten(tuple(example_inputs))
+    tensors = [i for i, t in enumerate(leaves) if isinstance(t, torch.Tensor)]
+    labels = input_names(step_fn, example_inputs)
+
+    def run(given: Sequence[torch.Tensor], phase: _Phase) -> Any:
+        values = list(leaves)
+        for i, tensor in zip(tensors, given):
+            values[i] = tensor
+        return step_fn(*pytree.tree_unflatten(values, tree))
+
+    found = _capture(run, [leaves[i] for i in tensors], [f"input/{labels[i]}" for i in tensors], [(n, 0, 1) for n in range(len(tensors))],
+                     _named(modules, "module"), list(_named(optimizers, "optimizer").values()), costs, device,
+                     name or getattr(step_fn, "__name__", "step"))
+    found.graph.samples_per_step = samples if samples is not None else batch_size(example_inputs)
+    return found
+
+
+def _named(items: Any, kind: str) -> dict[str, Any]:
+    if isinstance(items, Mapping):
+        return dict(items)
+    if isinstance(items, (list, tuple)):
+        return {"" if len(items) == 1 else f"{kind}{i}": item for i, item in enumerate(items)}
+    return {"": items}
+
+
+def _example(tensor: torch.Tensor, part: int, parts: int) -> torch.Tensor:
+    size = tensor.shape[0] // parts if parts > 1 else 0
+    return tensor[part * size:(part + 1) * size] if parts > 1 else tensor
+
+
+def _capture(run: Callable[[Sequence[torch.Tensor], _Phase], Any], examples: Sequence[torch.Tensor], input_labels: Sequence[str],
+             slots: Sequence[tuple[int, int, int]], modules: dict[str, Any], optimizers: list[torch.optim.Optimizer], costs: CostModel,
+             device: str, name: str) -> Capture:
+    mode = mode_of(list(modules.values()))
+    faker = Faker(mode, device)
+    with ExitStack() as stack:
+        stack.enter_context(faked(list(modules.values()), optimizers, faker))
+        stack.enter_context(capturable(optimizers))
+        stack.enter_context(torch.enable_grad())
+        stack.enter_context(mode)
+        inputs = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device).requires_grad_(t.requires_grad) for t in examples]
+        initial = _Initial()
+        with initial:
+            run(inputs, lambda phase, part: None)
+        names = Names(modules)
+        recorder = Recorder(names)
+        bindings = _declare_state(recorder, names, modules, optimizers, initial)
+        given = [InputSlot(label, recorder.declare(t, label, "Input", residual=False), index, part, parts, spec_of(t))
+                 for label, t, (index, part, parts) in zip(input_labels, inputs, slots)]
+        returned = _record(run, inputs, recorder, names, modules)
+        outputs = _outputs(returned, recorder)
+    bindings += [Binding(label, ref, "closure", recorder.records[ref.node].spec(ref.output)) for label, ref in recorder.closures]
+    recording = Recording(recorder.records, recorder.ties, bindings, given, outputs)
+    graph, program, coverage = build(recording, costs, name=name, producer=f"pardnn capture_torch, PyTorch {torch.__version__}")
+    program.device, program.torch_version = device, torch.__version__
+    program.settings = {"foreach": False, "fused": False, "capturable": True, "identical_views_left_out": recorder.elided}
+    program.settings["constant_rates"] = [{k: v for k, v in group.items() if k in ("lr", "weight_decay") and isinstance(v, (int, float))}
+                                          for o in optimizers for group in o.param_groups]
+    from .program import fingerprint
+
+    program.graph = fingerprint(graph)
+    return Capture(graph, program, coverage, recorder.warnings)
+
+
+def _record(run: Callable[[Sequence[torch.Tensor], _Phase], Any], inputs: Sequence[torch.Tensor], recorder: Recorder, names: Names,
+            modules: dict[str, Any]) -> Any:
+    def phase(now: str, part: str) -> None:
+        names.phase, names.part = now, part
+
+    with ExitStack() as stack:
+        for label, parameter in _parameters(modules):
+            if parameter.requires_grad and parameter.is_leaf and label == names.variables[id(parameter)]:
+                stack.callback(parameter.register_post_accumulate_grad_hook(_gradient_hook(recorder, label)).remove)
+        stack.enter_context(names.hooked())
+        stack.enter_context(recorder)
+        return run(inputs, phase)
+
+
+def _gradient_hook(recorder: Recorder, label: str) -> Callable[[torch.Tensor], None]:
+    def hook(parameter: torch.Tensor) -> None:
+        if parameter.grad is not None:
+            recorder.note_gradient(parameter.grad, recorder.value(parameter).node, label)
+
+    return hook
+
+
+def _parameters(modules: dict[str, Any]) -> list[tuple[str, torch.nn.Parameter]]:
+    return [(".".join(p for p in (prefix, path) if p), parameter) for prefix, module in modules.items()
+            for path, parameter in module.named_parameters(remove_duplicate=False)]
+
+
+def _declare_state(recorder: Recorder, names: Names, modules: dict[str, Any], optimizers: Sequence[torch.optim.Optimizer],
+                   initial: _Initial) -> list[Binding]:
+    """Nodes for all that lives across steps: parameters, buffers, optimizer state, in this order."""
+    found: list[Binding] = []
+
+    def bind(tensor: torch.Tensor, label: str, what: str, role: str, tag: str, slot: tuple[int, int, str] | None = None) -> Ref:
+        ref = recorder.declare(tensor, label, what, residual=True, tag=tag)
+        found.append(Binding(label, ref, role, spec_of(tensor), slot, initial.of(tensor) if slot else None))
+        return ref
+
+    for label, parameter in _parameters(modules):
+        tag = names.variables.setdefault(id(parameter), label)
+        bind(parameter, label, "Variable", "parameter", tag)
+    for prefix, module in modules.items():
+        for path, buffer in module.named_buffers(remove_duplicate=False):
+            label = ".".join(p for p in (prefix, path) if p)
+            bind(buffer, label, "Variable", "buffer", label)
+    for index, optimizer in enumerate(optimizers):
+        for parameter, number, key, tensor in state_slots(optimizer):
+            tag = names.variables.get(id(parameter), "")
+            if not tag:
+                raise CaptureError(f"optimizer {index} updates parameter {number}, which is in none of the modules given")
+            ref = bind(tensor, f"{tag}/{key}", "Variable", "optimizer", tag, (index, number, key))
+            recorder.ties.append((recorder.value(parameter).node, ref.node))
+        for number, key, tensor in rate_slots(optimizer):
+            bind(tensor, f"optimizer{index}.group{number}/{key}", "Variable", "rate", "", (index, number, key))
+    return found
+
+
+def _outputs(returned: Any, recorder: Recorder) -> list[tuple[str, Ref]]:
+    leaves = pytree.tree_flatten_with_path(returned)[0]
+    label = lambda path: ".".join(str(getattr(k, "key", getattr(k, "idx", k))) for k in path) or "output"  # noqa: E731
+    return [(label(path), recorder.value(t)) for path, t in leaves if isinstance(t, torch.Tensor)]
+
+
+class _Initial(TorchDispatchMode):
+    """Notes which tensors are made full of one number: what optimizer state is before the first step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fill: dict[int, tuple[Any, float]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        fill = _fill(describe(func).kind, args)
+        if fill is not None and isinstance(result, torch.Tensor):
+            storage = result.untyped_storage()
+            self._fill[storage._cdata] = (storage, fill)
+        return result
+
+    def of(self, tensor: torch.Tensor) -> float | None:
+        """The number, or None for a tensor that was made of something else (SGD's momentum: the first gradient)."""
+        found = self._fill.get(tensor.untyped_storage()._cdata)
+        return found[1] if found else None
+
+
+def _fill(kind: str, args: Any) -> float | None:
+    if kind in ("aten::zeros", "aten::zeros_like", "aten::new_zeros"):
+        return 0.0
+    if kind in ("aten::ones", "aten::ones_like", "aten::new_ones"):
+        return 1.0
+    if kind in ("aten::full", "aten::full_like") and isinstance(args[1], (int, float)):
+        return float(args[1])
+    if kind in ("aten::lift_fresh", "aten::lift_fresh_copy") and args[0].numel() == 1:
+        return float(args[0].item())
+    return None
