@@ -53,20 +53,20 @@ class RooflineModel:
         """Time in ns, workspace in bytes, FLOPs. O(tensors of the call)."""
         if call.is_view:
             return Cost(self.device.view_ns)
-        flops = call.flops if call.flops is not None else matrix_flops(call)
+        exact = matrix_flops(call)
+        flops = call.flops if exact is None else exact
         moved = traffic(call)
         if not moved.bytes and moved.known and not flops:
             return Cost(self.device.view_ns)
-        seconds = max(self._arithmetic(call, flops), moved.bytes / (self.device.bandwidth * self.efficiency.bandwidth))
+        seconds = max(self._arithmetic(call, flops, exact is not None), moved.bytes / (self.device.bandwidth * self.efficiency.bandwidth))
         how = How.MODELLED if moved.known or flops is not None else How.GUESSED
         return Cost(self.device.launch_ns + int(seconds * 1e9), moved.temp, flops or 0, how)
 
-    def _arithmetic(self, call: OpCall, flops: int | None) -> float:
-        """Seconds."""
-        name = op_name(call.op)
+    def _arithmetic(self, call: OpCall, flops: int | None, exact: bool) -> float:
+        """Seconds. ``exact``: ``flops`` are those of a matrix product; else the operation's name must tell."""
         dtype = _dtype(call)
         work = flops if flops is not None else max((t.elements for t in (*call.inputs(), *call.outputs)), default=0)
-        matrix = flops is not None and (call.flops is None or _is_matrix(name))
+        matrix = exact or flops is not None and _is_matrix(op_name(call.op))
         peak = self.device.matrix_peak(dtype, self.float32_as) if matrix else self.device.vector_peak(dtype)
         if matrix and dtype.startswith("complex"):
             work *= 4  # each product of complex numbers is four of real ones
