@@ -7,7 +7,9 @@ and a model of any size is only described. ``capture`` takes a training step of 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
+import inspect
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +52,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pardnn.capture_torch", description="Captures a PyTorch training step as a graph.")
     parser.add_argument("model", help="MODEL.py:function, which returns a Step or (module, loss, inputs, optimizer[, clip])")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="arguments",
+                        help="an argument of the function (--set layers=4; numbers and other Python literals, else text); may be repeated")
     parser.add_argument("-o", "--output", required=True, help="the graph file to write (HDF5)")
     parser.add_argument("--micro-batches", type=int, default=1, metavar="M", help="split the batch into M with accumulated gradients (1)")
     parser.add_argument("--optimizer", choices=sorted(_OPTIMIZERS), help="instead of the function's own")
@@ -71,13 +75,15 @@ def _run(options: argparse.Namespace) -> None:
     from torch._subclasses import FakeTensorMode
 
     from .torch_step.capture import capture_step
+    from .torch_step.conversion import convertible
     from .torch_step.report import report
     from .torch_step.step import as_step
 
     costs = cost_model(options.costs)
-    function = _function(options.model)
-    with FakeTensorMode(allow_non_fake_inputs=True):
-        step = as_step(function())
+    function, arguments = _function(options.model), _arguments(options.arguments)
+    _check_arguments(function, arguments, options.model)
+    with convertible(), FakeTensorMode(allow_non_fake_inputs=True):
+        step = as_step(function(**arguments))
     if options.optimizer:
         kind, settings = _OPTIMIZERS[options.optimizer]
         step.optimizer = lambda parameters: getattr(torch.optim, kind)(parameters, lr=options.lr, **settings)
@@ -109,6 +115,34 @@ def _function(text: str) -> Any:
     if not callable(found):
         raise CaptureError(f"{file}: has no function '{name}'")
     return found
+
+
+def _arguments(texts: list[str]) -> dict[str, Any]:
+    """``["layers=4", "dtype=bfloat16"]`` as arguments: literals where they are such, else text."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise CaptureError(f"--set {text}: expected NAME=VALUE")
+        if name in found:
+            raise CaptureError(f"--set {text}: {name} is set twice")
+        try:
+            found[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            found[name] = value
+    return found
+
+
+def _check_arguments(function: Any, arguments: dict[str, Any], where: str) -> None:
+    """One line where the function has no such argument, or needs one that is not set."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(**arguments)
+    except TypeError as error:
+        raise CaptureError(f"{where}{signature}: {error} (--set NAME=VALUE gives arguments)") from error
 
 
 if __name__ == "__main__":
