@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -21,7 +22,7 @@ from .names import Names
 from .operators import describe
 from .optimizers import capturable, rate_slots, state_slots
 from .program import DATASET, Binding, InputSlot, Program, dump_program
-from .recorder import Recorder
+from .recorder import Recorder, checked, number_in
 from .step import Step, batch_size, input_names, split_inputs, splits, train_step
 from .values import Ref, spec_of
 
@@ -209,12 +210,15 @@ class _Initial(TorchDispatchMode):
         self._fill: dict[int, tuple[Any, float]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        fill = _fill(describe(func).kind, args)
+        result = checked(func, args, kwargs or {})
+        fill = self._fill_of(describe(func).kind, args)
         if fill is not None and isinstance(result, torch.Tensor):
             storage = result.untyped_storage()
             self._fill[storage._cdata] = (storage, fill)
         return result
+
+    def _fill_of(self, kind: str, args: Any) -> float | None:
+        return self.of(args[0]) if kind in ("aten::clone", "aten::_to_copy", "aten::detach") else _fill(kind, args)
 
     def of(self, tensor: torch.Tensor) -> float | None:
         """The number, or None for a tensor that was made of something else (SGD's momentum: the first gradient)."""
@@ -223,6 +227,7 @@ class _Initial(TorchDispatchMode):
 
 
 def _fill(kind: str, args: Any) -> float | None:
+    """The number that a call fills its result with."""
     if kind in ("aten::zeros", "aten::zeros_like", "aten::new_zeros"):
         return 0.0
     if kind in ("aten::ones", "aten::ones_like", "aten::new_ones"):
@@ -230,5 +235,6 @@ def _fill(kind: str, args: Any) -> float | None:
     if kind in ("aten::full", "aten::full_like") and isinstance(args[1], (int, float)):
         return float(args[1])
     if kind in ("aten::lift_fresh", "aten::lift_fresh_copy") and args[0].numel() == 1:
-        return float(args[0].item())
+        known = getattr(args[0], "constant", None) if isinstance(args[0], FakeTensor) else args[0]
+        return None if known is None else float(number_in(known))  # type: ignore[arg-type]
     return None

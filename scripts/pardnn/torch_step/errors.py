@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 from pathlib import Path
@@ -30,9 +31,12 @@ def user_line() -> str:
     """``file:line`` of the innermost frame that belongs neither to torch, nor to Python's library, nor to this package."""
     roots = _foreign_roots()
     frame: FrameType | None = sys._getframe(1)
+    inside = ""
     while frame is not None:
         name = frame.f_code.co_filename
+        if f"torch{os.sep}optim" in name and not inside:
+            inside = f" (in torch.optim, {Path(name).name}:{frame.f_lineno})"
         if "site-packages" not in name and not name.startswith(roots):
-            return f"{name}:{frame.f_lineno}"
+            return f"{name}:{frame.f_lineno}{inside}"
         frame = frame.f_back
-    return "a line unknown"
+    return f"the step{inside}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from .errors import CaptureError, user_line
 from .operators import Operator, describe
@@ -140,7 +140,7 @@ class Recorder(TorchDispatchMode):
         template = map_args(tuple(args), leaf)
         named = {key: map_args(value, leaf) for key, value in kwargs.items()}
         written = [self._lookup(t) for t in flat_tensors(operator.written(args, kwargs)) if t is not None]
-        result = self._run(func, operator, args, kwargs)
+        result = checked(func, args, kwargs)
         record = Record("", operator.kind)
         record.operator, record.func, record.args, record.kwargs = operator, func, template, named
         if operator.random:
@@ -152,23 +152,15 @@ class Recorder(TorchDispatchMode):
         record.flops = _flops(func, args, kwargs, result)
         return result
 
-    def _run(self, func: Any, operator: Operator, args: Any, kwargs: Any) -> Any:
-        from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
-
-        try:
-            return func(*args, **kwargs)
-        except (DynamicOutputShapeException, DataDependentOutputException) as error:
-            raise CaptureError(f"{user_line()}: the shape of what {operator.name} gives depends on data; use a form of fixed shape "
-                               "(masks, torch.where, a capacity per group)") from error
-
     def _scalar(self, func: Any, args: Any) -> Any:
         """A number read out of a tensor: allowed for constants, whose value is no data of the step."""
         storage, _ = self._lookup(args[0])
         if not storage.constant or storage.writer >= 0:
-            raise CaptureError(f"{user_line()}: a number is read out of a tensor (.item(), float(), bool(), a comparison in `if`): {_ADVICE_ITEM}")
+            raise number_read()
         data = self.records[storage.root].data
         assert data is not None
-        return data.as_strided(args[0].shape, args[0].stride(), args[0].storage_offset()).item()
+        with _disable_current_modes():
+            return data.as_strided(args[0].shape, args[0].stride(), args[0].storage_offset()).item()
 
     def _emit(self, record: Record, used: list[tuple[Storage, Ref]], written: list[tuple[Storage, Ref]],
               outputs: list[torch.Tensor | None]) -> None:
@@ -327,21 +319,42 @@ class Recorder(TorchDispatchMode):
         self._foreigners += 1
         spec = self._intern(spec_of(tensor))
         record.mem, record.outputs, record.foreign = size, [spec], user_line() if foreign else ""
-        record.data = _whole(known)
+        record.data = whole(known)
         storage = self._storages.add(tensor, Storage(len(self.records) - 1, size))
         storage.constant = True
         storage.holders[spec] = Ref(len(self.records) - 1, 0)
         return storage
 
 
-def _whole(tensor: torch.Tensor) -> torch.Tensor:
-    """All elements of the tensor's storage, a copy."""
-    from torch._subclasses.fake_tensor import unset_fake_temporarily
-    from torch.utils._python_dispatch import _disable_current_modes
+def checked(func: Any, args: Any, kwargs: Any) -> Any:
+    """``func(*args, **kwargs)``; CaptureError with the user's line where the outcome depends on data."""
+    from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
-    with _disable_current_modes(), unset_fake_temporarily(), torch.no_grad():
+    try:
+        return func(*args, **kwargs)
+    except (DynamicOutputShapeException, DataDependentOutputException) as error:
+        if describe(func).kind == "aten::_local_scalar_dense":
+            raise number_read() from error
+        raise CaptureError(f"{user_line()}: the shape of what {describe(func).name} gives depends on data; use a form of fixed shape "
+                           "(masks, torch.where, a capacity per group)") from error
+
+
+def number_read() -> CaptureError:
+    """The error of a step that reads numbers out of tensors."""
+    return CaptureError(f"{user_line()}: a number is read out of a tensor (.item(), float(), bool(), a comparison in `if`): {_ADVICE_ITEM}")
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    """All elements of the tensor's storage, a copy."""
+    with _disable_current_modes(), torch.no_grad():
         count = tensor.untyped_storage().nbytes() // tensor.dtype.itemsize
         return tensor.detach().as_strided((count,), (1,), 0).clone()
+
+
+def number_in(tensor: torch.Tensor) -> int | float | bool | complex:
+    """The number in a real tensor of one element."""
+    with _disable_current_modes(), torch.no_grad():
+        return tensor.detach().item()
 
 
 def _flops(func: Any, args: Any, kwargs: Any, result: Any) -> int | None:
