@@ -33,15 +33,16 @@ class Coverage:
 
     def count(self, name: str, cost: Cost, op: str = "") -> Cost:
         """The cost of node ``name``, tallied; an unknown time replaced. Raises UnknownCostError where it may not be."""
-        ns = known_ns(cost.ns)
+        ns, how = known_ns(cost.ns), cost.how
         if ns is None:
             if self.unknown_ns is None:
                 raise UnknownCostError(f"node '{name}': its time is unknown ({cost.ns}); {UNKNOWN_COST_FLAG} NS gives one for such nodes")
             self.unknown += 1
-            cost = Cost(self.unknown_ns, cost.temp, cost.flops, How.GUESSED)
-        self.nodes[cost.how] += 1
-        self.ns[cost.how] += cost.ns
-        if cost.how is How.GUESSED and op:
+            ns, how = self.unknown_ns, How.GUESSED
+        cost = Cost(ns, cost.temp, cost.flops, how)
+        self.nodes[how] += 1
+        self.ns[how] += ns
+        if how is How.GUESSED and op:
             self.guessed_ops[op] += 1
         return cost
 

@@ -65,12 +65,30 @@ def _convolution(call: OpCall, transposed: bool) -> int:
     return 2 * prod(meets) * prod(_shape(call, 1, "weight")[1:])
 
 
-def _convolution_backward(call: OpCall) -> int:
-    """The gradient of the input and that of the weight cost what the convolution did, each if ``output_mask`` asks for it."""
+def _one_gradient(call: OpCall) -> int:
+    """The gradient of a convolution's input, or that of its weight: each costs what the convolution did."""
     transposed = bool(argument(call, 7, "transposed", False))
-    mask = argument(call, 10, "output_mask", (True, True, True))
     meets = _shape(call, 1, "input") if transposed else _shape(call, 0, "grad_output")
-    return 2 * prod(meets) * prod(_shape(call, 2, "weight")[1:]) * (bool(mask[0]) + bool(mask[1]))
+    return 2 * prod(meets) * prod(_shape(call, 2, "weight")[1:])
+
+
+def _convolution_backward(call: OpCall) -> int:
+    mask = argument(call, 10, "output_mask", (True, True, True))
+    return _one_gradient(call) * (bool(mask[0]) + bool(mask[1]))
+
+
+def unfolded_elements(call: OpCall) -> int:
+    """Elements of the matrix that a convolution's windows unfold into (im2col), one group at a time.
+
+    0 for windows of one element, which need none, and for everything else that is no convolution.
+    """
+    name = op_name(call.op)
+    if name.namespace != "aten" or name.base not in _CONVOLUTIONS:
+        return 0
+    backward = name.base.startswith("convolution_backward")
+    weight = _shape(call, 2 if backward else 1, "weight")
+    product = _one_gradient(call) if backward else _FORMULAS[name.base](call)
+    return product // (2 * weight[0]) if weight[0] and prod(weight[2:]) > 1 else 0
 
 
 def _attention(query: Shape, key: Shape, value: Shape) -> int:
@@ -90,17 +108,21 @@ def _qkv(call: OpCall, first: int, sequence_first: bool = False) -> tuple[Shape,
     return q, k, v
 
 
-def _rnn_layer(call: OpCall) -> int:
-    """Every step of every sequence meets each weight matrix once."""
-    steps = prod(_shape(call, 0, "input")[:-1])
-    return 2 * steps * sum(prod(t.shape) for t in call.inputs()[1:] if len(t.shape) == 2)
+def _rnn_layer(weights: slice) -> Callable[[OpCall], int]:
+    """Every step of every sequence meets each weight matrix once; ``weights``: where they are among the arguments."""
+
+    def count(call: OpCall) -> int:
+        matrices = OpCall(call.op, call.args[weights]).inputs()
+        return 2 * prod(_shape(call, 0, "input")[:-1]) * sum(prod(m.shape) for m in matrices if len(m.shape) == 2)
+
+    return count
 
 
 def _table() -> dict[str, Callable[[OpCall], int]]:
     table: dict[str, Callable[[OpCall], int]] = {
         "linear": _linear, "_grouped_mm": _grouped_mm, "addr": _outer, "outer": _outer, "ger": _outer,
         "convolution_backward": _convolution_backward, "convolution_backward_overrideable": _convolution_backward,
-        "mkldnn_rnn_layer": _rnn_layer, "_cudnn_rnn": _rnn_layer,
+        "mkldnn_rnn_layer": _rnn_layer(slice(1, 3)), "_cudnn_rnn": _rnn_layer(slice(1, 2)),
         "_flash_attention_forward": lambda c: _attention(*_qkv(c, 0, True)), "_flash_attention_backward": lambda c: _attention_backward(*_qkv(c, 1, True)),
         "_efficient_attention_forward": lambda c: _attention(*_qkv(c, 0, True)),
         "_efficient_attention_backward": lambda c: _attention_backward(*_qkv(c, 1, True)),
@@ -124,6 +146,7 @@ def _table() -> dict[str, Callable[[OpCall], int]]:
 
 
 _FORMULAS = _table()
+_CONVOLUTIONS = frozenset(("convolution", "_convolution", "convolution_overrideable", "convolution_backward", "convolution_backward_overrideable"))
 
 
 def matrix_flops(call: OpCall) -> int | None:

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 _CHUNK = 4 << 20  # bytes read at a time
 _LARGEST = 64 << 20  # characters of one element
 _LOOK_AHEAD = 64  # an error that is farther than this from the end of what was read is none of reading on
+_NUMBER_TAIL = 4  # characters that a number may have behind what is one without them: ".", "e+"
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|(u[0-9a-fA-F]{0,3}\Z|\Z)|())')  # groups: incomplete at the end; no escape
@@ -133,7 +134,7 @@ class JsonStream:
                 continue
             except RecursionError:
                 raise self._error(self._at, "nested too deeply") from None
-            if end == len(self._text) and not self._ended:  # a number may go on
+            if len(self._text) - end < _NUMBER_TAIL and not self._ended:  # a number may go on: 1 of what will be 1.5e+10
                 self._more()
                 continue
             self._at = end

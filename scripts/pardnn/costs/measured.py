@@ -7,6 +7,7 @@ whichever is longer. The GPU path needs a GPU and is not covered by the tests th
 from __future__ import annotations
 
 import atexit
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -59,7 +60,7 @@ class MeasuredModel:
         self._known_failures: dict[str, str] = {}
         self._saved = time.monotonic()
         if cache is not None:
-            atexit.register(self.cache.save)
+            atexit.register(_save_at_exit, self.cache)
 
     def cost(self, call: OpCall) -> Cost:
         """The time from the cache or a run, else the fallback's. Views take no device time and are the fallback's on a GPU."""
@@ -132,6 +133,14 @@ class MeasuredModel:
             end.record()
             end.synchronize()
             return float(start.elapsed_time(end)) / 1e3 / times
+
+
+def _save_at_exit(cache: CostCache) -> None:
+    """What was measured isn't lost where a run ends early."""
+    try:
+        cache.save()
+    except (OSError, ValueError) as error:
+        print(f"warning: {cache.path}: measured times are not saved ({error})", file=sys.stderr)
 
 
 def _host_clock(run: Callable[[], Any], times: int) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from .call import Cost, How, OpCall
 from .devices import Device
-from .flops import matrix_flops
+from .flops import matrix_flops, unfolded_elements
 from .op_names import OpName, op_name
 from .traffic import traffic
 
@@ -36,9 +36,12 @@ class RooflineModel:
     float32). Other types run at their own peak. A cost is MODELLED where the operation's FLOPs or its memory traffic are known, GUESSED from the
     size of its inputs and outputs where it is unknown. :attr:`Cost.flops` counts matrix products, convolutions and attention as
     ``torch.utils.flop_counter`` does, or what the capture passed; elementwise work (one per element) counts in the time alone.
+
+    ``workspace``: bytes that a convolution may take, as its unfolded windows (im2col) at most; 0 by default, since what libraries take depends
+    on the algorithm that they pick, and live tensors don't show it. Workspaces of sorts and of an embedding's gradient are counted always.
     """
 
-    def __init__(self, device: Device, float32_as: str = "fp32", efficiency: Efficiency = Efficiency()) -> None:
+    def __init__(self, device: Device, float32_as: str = "fp32", efficiency: Efficiency = Efficiency(), workspace: int = 0) -> None:
         if float32_as not in FLOAT32_AS:
             raise ValueError(f"float32 products as '{float32_as}': expected one of {', '.join(FLOAT32_AS)}")
         if float32_as != "fp32" and getattr(device, float32_as) is None:
@@ -48,6 +51,7 @@ class RooflineModel:
         self.device = device
         self.float32_as = float32_as
         self.efficiency = efficiency
+        self.workspace = workspace
 
     def cost(self, call: OpCall) -> Cost:
         """Time in ns, workspace in bytes, FLOPs. O(tensors of the call)."""
@@ -60,7 +64,10 @@ class RooflineModel:
             return Cost(self.device.view_ns)
         seconds = max(self._arithmetic(call, flops, exact is not None), moved.bytes / (self.device.bandwidth * self.efficiency.bandwidth))
         how = How.MODELLED if moved.known or flops is not None else How.GUESSED
-        return Cost(self.device.launch_ns + int(seconds * 1e9), moved.temp, flops or 0, how)
+        temp = moved.temp
+        if exact is not None and self.workspace:
+            temp += min(self.workspace, unfolded_elements(call) * call.inputs()[0].itemsize)
+        return Cost(self.device.launch_ns + int(seconds * 1e9), temp, flops or 0, how)
 
     def _arithmetic(self, call: OpCall, flops: int | None, exact: bool) -> float:
         """Seconds. ``exact``: ``flops`` are those of a matrix product; else the operation's name must tell."""

@@ -13,7 +13,8 @@ from .trace import TraceModel
 from .trace_events import TraceError
 
 DEFAULT = "roofline:V100"
-KNOWN = ("roofline:DEVICE[:fp32|tf32|bf16|fp16][:compute=SHARE][:bandwidth=SHARE]", "measured[:cpu|cuda[:N]][:CACHE.json]", "trace:FILE[:FALLBACK]")
+KNOWN = ("roofline:DEVICE[:fp32|tf32|bf16|fp16][:compute=SHARE][:bandwidth=SHARE][:workspace=MIB]",
+         "measured[:cpu|cuda[:N]][:CACHE.json]", "trace:FILE[:FALLBACK]")
 
 
 def cost_model(spec: str = DEFAULT) -> CostModel:
@@ -34,23 +35,26 @@ def cost_model(spec: str = DEFAULT) -> CostModel:
 def _roofline(rest: str) -> RooflineModel:
     name, *options = rest.split(":")
     float32_as = "fp32"
-    shares: dict[str, float] = {}
+    numbers = {"compute": Efficiency.compute, "bandwidth": Efficiency.bandwidth, "workspace": 0.0}
     for option in options:
-        key, is_share, value = option.partition("=")
-        if not is_share:
+        key, has_value, value = option.partition("=")
+        if not has_value:
             float32_as = option
-        elif key in ("compute", "bandwidth"):
-            shares[key] = _share(option, value)
+        elif key in numbers:
+            numbers[key] = _number(option, value)
         else:
-            raise ValueError(f"costs 'roofline:{rest}': '{option}': expected compute=SHARE or bandwidth=SHARE")
-    return RooflineModel(device(name), float32_as, Efficiency(**shares))
+            raise ValueError(f"costs 'roofline:{rest}': '{option}': expected {', '.join(f'{key}=' for key in numbers)}")
+    return RooflineModel(device(name), float32_as, Efficiency(numbers["compute"], numbers["bandwidth"]), int(numbers["workspace"] * 2**20))
 
 
-def _share(option: str, value: str) -> float:
+def _number(option: str, text: str) -> float:
     try:
-        return float(value)
+        value = float(text)
     except ValueError:
-        raise ValueError(f"costs: '{option}': expected a number") from None
+        value = -1.0
+    if not 0 <= value < 2**40:
+        raise ValueError(f"costs: '{option}': expected a number that is not negative")
+    return value
 
 
 def _measured(spec: str, rest: str) -> MeasuredModel:
