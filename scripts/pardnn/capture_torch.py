@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from .costs import cost_model
+    from .costs import cost_model, finish
 
     try:
         import torch
@@ -90,9 +90,12 @@ def _run(options: argparse.Namespace) -> None:
     if options.clip is not None:
         step.clip = options.clip
     found = capture_step(step, costs, micro_batches=options.micro_batches, device=options.device, name=options.name)
+    notes = finish(costs)
     found.write(options.output)
     for line in report(found):
         print(line)
+    for note in notes:
+        print(f"note       {note}")
     for warning in found.warnings:
         print(f"warning: {warning}", file=sys.stderr)
 

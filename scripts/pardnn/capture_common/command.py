@@ -48,12 +48,23 @@ def run(capture: Callable[[], tuple[Graph, Costing, Report, dict[str, bytes]]], 
         if not Path(output).absolute().parent.is_dir():
             raise CaptureError(f"{output}: its folder does not exist")
         graph, costing, report, extra = capture()
+        notes = _account(costing)
         write_graph(output, graph, extra)
     except (CaptureError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 3
-    print("\n".join(summary(graph, costing, report)))
+    print("\n".join([*summary(graph, costing, report), *(f"note      {note}" for note in notes)]))
     return 0
+
+
+def _account(costing: Costing) -> list[str]:
+    """What the cost model itself has to say at the end; an error where it knew none of the operations."""
+    from .. import costs
+
+    try:
+        return costs.finish(costing.model)
+    except ValueError as error:
+        raise CaptureError(str(error)) from error
 
 
 def load_function(spec: str) -> Callable[..., Any]:
