@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..costs import Cost, CostModel, How, OpCall, TensorSpec
 from ..graph import Graph, GraphBuilder, Kind
 from .errors import CaptureError
+from .outputs import last_readers, outputs_apart, unread_bytes
 from .program import Binding, Call, Constant, InputSlot, Program
 from .recorder import Record
 from .values import Atom, Ref, Spec, map_args
@@ -32,10 +33,11 @@ class Coverage:
 
 @dataclass
 class Recording:
-    """Records in order, what must share a device, and what is given to and returned by the step."""
+    """Records in order, what must share a device, gradients by residual, and what is given to and returned by the step."""
 
     records: list[Record]
     ties: list[tuple[int, int]]
+    gradients: dict[int, Ref]
     bindings: list[Binding]
     inputs: list[InputSlot]
     outputs: list[tuple[str, Ref]]
@@ -44,7 +46,7 @@ class Recording:
 def live_nodes(recording: Recording) -> list[bool]:
     """Nodes that a write into a residual or a returned value depends on; residuals and inputs always are. O(V + E)."""
     records = recording.records
-    live = [r.operator is None and r.what != "Constant" or any(records[w].kind == 1 for w in r.writes) for r in records]
+    live = [r.operator is None and r.what != "Constant" or any(records[w].kind == Kind.RESIDUAL for w in r.writes) for r in records]
     for _, ref in recording.outputs:
         live[ref.node] = True
     for node in range(len(records) - 1, -1, -1):
@@ -56,48 +58,102 @@ def live_nodes(recording: Recording) -> list[bool]:
 
 def build(recording: Recording, costs: CostModel, *, name: str, producer: str) -> tuple[Graph, Program, Coverage]:
     """The graph with the costs that the model gives, the program bound to it by node ids, and what was found. O(V + E log E)."""
-    coverage = Coverage()
-    live = live_nodes(recording)
-    new_id = [-1] * len(recording.records)
-    builder = GraphBuilder(name, producer)
-    groups = _groups(recording, live)
-    calls: list[Call | None] = []
-    constants: dict[int, Constant] = {}
-    for old, record in enumerate(recording.records):
-        if not live[old]:
-            coverage.dead[record.what] += 1
-            continue
-        new_id[old] = _add_node(builder, recording, old, new_id, groups, costs, coverage)
-        calls.append(_call(record, new_id))
-        if record.what == "Constant":
-            constants[new_id[old]] = _constant(record, recording)
-    graph = builder.build()
-    moved = lambda ref: Ref(new_id[ref.node], ref.output)  # noqa: E731
+    builder = _Builder(recording, costs, GraphBuilder(name, producer))
+    for node, record in enumerate(recording.records):
+        builder.add(node, record)
+    graph = builder.graph.build()
     for binding in recording.bindings:
-        binding.ref = moved(binding.ref)
+        binding.ref = builder.moved(binding.ref)
     for slot in recording.inputs:
-        slot.ref = moved(slot.ref)
-    program = Program(calls=calls, bindings=recording.bindings, inputs=recording.inputs, constants=constants,
-                      outputs=[(label, moved(ref)) for label, ref in recording.outputs])
-    return graph, program, coverage
+        slot.ref = builder.moved(slot.ref)
+    program = Program(calls=builder.calls, bindings=recording.bindings, inputs=recording.inputs, constants=builder.constants,
+                      outputs=[(label, builder.moved(ref)) for label, ref in recording.outputs])
+    return graph, program, builder.coverage
 
 
-def _add_node(builder: GraphBuilder, recording: Recording, old: int, new_id: Sequence[int], groups: Mapping[int, int], costs: CostModel,
-              coverage: Coverage) -> int:
-    record = recording.records[old]
-    cost = Cost(0)
-    if record.operator is not None:
-        cost = costs.cost(op_call(record, recording.records))
-        coverage.add(cost)
-    node = builder.node(record.name, op=record.what, comp=cost.ns, mem=record.mem, temp=cost.temp, kind=Kind(record.kind),
-                        colocation=groups.get(old, groups.get(record.root, -1)), alias=new_id[record.alias] if record.alias >= 0 else -1,
-                        gradient_of=new_id[record.gradient_of] if record.gradient_of >= 0 else -1)
-    for ref in record.reads:
-        builder.edge(new_id[ref.node], node, recording.records[ref.node].spec(ref.output).unique_bytes, ref.output)
-    for before in record.after:
-        if new_id[before] >= 0:
-            builder.edge(new_id[before], node, 0)
-    return node
+class _Builder:
+    """Adds live records one by one; references to old ids become references to new ones."""
+
+    def __init__(self, recording: Recording, costs: CostModel, graph: GraphBuilder) -> None:
+        self.graph = graph
+        self.calls: list[Call | None] = []
+        self.constants: dict[int, Constant] = {}
+        self.coverage = Coverage()
+        self._records = recording.records
+        self._costs = costs
+        self._live = live_nodes(recording)
+        self._new_id = [-1] * len(recording.records)
+        self._apart: dict[Ref, Ref] = {}
+        self._last = last_readers(recording.records, self._live, [ref for _, ref in recording.outputs])
+        self._gradient_of = {ref: residual for residual, ref in recording.gradients.items() if self._live[ref.node]}
+        self._marked = frozenset(self._gradient_of)
+        self._groups = _groups(recording, self._live)
+        self._next_group = max(self._groups.values(), default=-1) + 1
+        self._written = {w for r in recording.records for w in r.writes}
+
+    def moved(self, ref: Ref) -> Ref:
+        """A reference by new ids."""
+        return self._apart.get(ref) or Ref(self._new_id[ref.node], ref.output)
+
+    def add(self, old: int, record: Record) -> None:
+        if not self._live[old]:
+            self.coverage.dead[record.what] += 1
+            return
+        apart = outputs_apart(record, old, self._last, self._marked)
+        unread = unread_bytes(record, self._last)
+        self._new_id[old] = self._node(old, record, sum(apart.values()), unread)
+        if record.what == "Constant":
+            self.constants[self._new_id[old]] = _constant(record, old in self._written)
+        for output, size in apart.items():
+            self._output(old, record, output, size)
+        for output in range(len(record.outputs)):
+            if Ref(old, output) in self._gradient_of and output not in apart:
+                self._gradient(old, record, output)
+
+    def _node(self, old: int, record: Record, apart: int, unread: int) -> int:
+        cost = Cost(0)
+        if record.operator is not None:
+            cost = self._costs.cost(op_call(record, self._records))
+            self.coverage.add(cost)
+        node = self.graph.node(record.name, op=record.what, comp=cost.ns, mem=record.mem - apart - unread, temp=cost.temp + unread,
+                               kind=Kind(record.kind), colocation=self._groups.get(old, self._groups.get(record.root, -1)),
+                               alias=self.moved(record.alias).node if record.alias else -1)
+        for ref in record.reads:
+            source = self.moved(ref)
+            self.graph.edge(source.node, node, self._records[ref.node].spec(ref.output).unique_bytes, source.output)
+        for before in record.after:
+            if self._new_id[before] >= 0:
+                self.graph.edge(self._new_id[before], node, 0)
+        self.calls.append(_call(record, self.moved))
+        return node
+
+    def _output(self, old: int, record: Record, output: int, size: int) -> None:
+        """One output of a call as a node with memory and lifetime of its own; it takes no time and stays with the call."""
+        node = self._new_id[old]
+        if self.graph.get(node, "colocation") < 0:
+            self.graph.set(node, colocation=self._next_group)
+            self._next_group += 1
+        self._alias_node(old, record, output, mem=size, colocation=self.graph.get(node, "colocation"))
+
+    def _gradient(self, old: int, record: Record, output: int) -> None:
+        """Marks a gradient: the node itself if it has no other output, else a view of that output."""
+        node = self._new_id[old]
+        tensors = sum(spec is not None for spec in record.outputs)
+        if record.operator is not None and record.kind == Kind.NORMAL and tensors == 1:
+            self.graph.set(node, gradient_of=self._new_id[self._gradient_of[Ref(old, output)]])
+        else:
+            self._alias_node(old, record, output, alias=node)
+
+    def _alias_node(self, old: int, record: Record, output: int, *, mem: int = 0, colocation: int = -1, alias: int = -1) -> None:
+        spec = record.outputs[output]
+        assert spec is not None
+        gradient = self._gradient_of.get(Ref(old, output))
+        node = self.graph.node(f"{record.name}.{output}", op="aten::alias", mem=mem, colocation=colocation, alias=alias,
+                               gradient_of=-1 if gradient is None else self._new_id[gradient])
+        source = Ref(self._new_id[old], output)
+        self.graph.edge(source.node, node, spec.unique_bytes, output)
+        self.calls.append(Call("aten::alias.default", (source,), {}, (spec,)))
+        self._apart[Ref(old, output)] = Ref(node, 0)
 
 
 def op_call(record: Record, records: Sequence[Record]) -> OpCall:
@@ -136,20 +192,19 @@ def _groups(recording: Recording, live: Sequence[bool]) -> dict[int, int]:
             if live[node] and (record.kind == 1 or node in leader)}
 
 
-def _call(record: Record, new_id: Sequence[int]) -> Call | None:
+def _call(record: Record, moved: Callable[[Ref], Ref]) -> Call | None:
     if record.operator is None:
         return None
-    leaf = lambda value: Ref(new_id[value.node], value.output) if isinstance(value, Ref) else value  # noqa: E731
+    leaf = lambda value: moved(value) if isinstance(value, Ref) else value  # noqa: E731
     return Call(op=record.operator.name, args=map_args(record.args, leaf), kwargs={k: map_args(v, leaf) for k, v in record.kwargs.items()},
-                outputs=tuple(record.outputs), extras=tuple((leaf(ref), spec) for ref, spec in record.extras), random=record.random)
+                outputs=tuple(record.outputs), extras=tuple((moved(ref), spec) for ref, spec in record.extras), random=record.random)
 
 
-def _constant(record: Record, recording: Recording) -> Constant:
+def _constant(record: Record, written: bool) -> Constant:
     import torch
 
-    assert record.data is not None and record.outputs[0] is not None
-    node = recording.records.index(record) if record.foreign else -1
-    if record.foreign and any(node in r.writes for r in recording.records):
+    if record.foreign and written:
         raise CaptureError(f"{record.foreign}: a tensor is written that is no parameter, buffer, optimizer state or input of the step; "
                            "register it as a buffer of a module that is passed in")
+    assert record.data is not None and record.outputs[0] is not None
     return Constant(record.outputs[0], record.data.contiguous().view(torch.uint8).numpy().tobytes())

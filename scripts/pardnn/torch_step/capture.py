@@ -27,6 +27,8 @@ from .step import Step, batch_size, input_names, split_inputs, splits, train_ste
 from .values import Ref, spec_of
 
 _Phase = Callable[[str, str], None]
+# Runs the step on the tensors given and tells its phases; without anybody to tell, as much of it as makes the optimizer's state.
+_Run = Callable[[Sequence[torch.Tensor], _Phase | None], Any]
 
 
 @dataclass
@@ -54,11 +56,11 @@ def capture_step(step: Step, costs: CostModel, *, micro_batches: int = 1, device
     slots = [(i, part, micro_batches) if micro_batches > 1 and splits(leaves[i], batch) else (i, 0, 1)
              for i in tensors for part in range(micro_batches if splits(leaves[i], batch) else 1)]
 
-    def run(given: Sequence[torch.Tensor], phase: _Phase) -> Any:
+    def run(given: Sequence[torch.Tensor], phase: _Phase | None) -> Any:
         found = {(i, part): t for (i, part, _), t in zip(slots, given)}
         parts = [pytree.tree_unflatten([found.get((i, part), found.get((i, 0), leaf)) for i, leaf in enumerate(leaves)], tree)
                  for part in range(micro_batches)]
-        return train_step(step, optimizer, parts, phase)
+        return train_step(step, optimizer, parts, phase) if phase else train_step(step, optimizer, parts[:1])
 
     examples = [_example(leaves[i], part, parts) for i, part, parts in slots]
     names = [f"input/mb{part}.{labels[i]}" if parts > 1 else f"input/{labels[i]}" for i, part, parts in slots]
@@ -80,7 +82,7 @@ def capture(step_fn: Callable[..., Any], example_inputs: Sequence[Any], *, modul
     tensors = [i for i, t in enumerate(leaves) if isinstance(t, torch.Tensor)]
     labels = input_names(step_fn, example_inputs)
 
-    def run(given: Sequence[torch.Tensor], phase: _Phase) -> Any:
+    def run(given: Sequence[torch.Tensor], phase: _Phase | None) -> Any:
         values = list(leaves)
         for i, tensor in zip(tensors, given):
             values[i] = tensor
@@ -106,7 +108,7 @@ def _example(tensor: torch.Tensor, part: int, parts: int) -> torch.Tensor:
     return tensor[part * size:(part + 1) * size] if parts > 1 else tensor
 
 
-def _capture(run: Callable[[Sequence[torch.Tensor], _Phase], Any], examples: Sequence[torch.Tensor], input_labels: Sequence[str],
+def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence[str],
              slots: Sequence[tuple[int, int, int]], modules: dict[str, Any], optimizers: list[torch.optim.Optimizer], costs: CostModel,
              device: str, name: str) -> Capture:
     mode = mode_of(list(modules.values()))
@@ -119,7 +121,7 @@ def _capture(run: Callable[[Sequence[torch.Tensor], _Phase], Any], examples: Seq
         inputs = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device).requires_grad_(t.requires_grad) for t in examples]
         initial = _Initial()
         with initial:
-            run(inputs, lambda phase, part: None)
+            run(inputs, None)
         names = Names(modules)
         recorder = Recorder(names)
         bindings = _declare_state(recorder, names, modules, optimizers, initial)
@@ -128,7 +130,7 @@ def _capture(run: Callable[[Sequence[torch.Tensor], _Phase], Any], examples: Seq
         returned = _record(run, inputs, recorder, names, modules)
         outputs = _outputs(returned, recorder)
     bindings += [Binding(label, ref, "closure", recorder.records[ref.node].spec(ref.output)) for label, ref in recorder.closures]
-    recording = Recording(recorder.records, recorder.ties, bindings, given, outputs)
+    recording = Recording(recorder.records, recorder.ties, recorder.gradients, bindings, given, outputs)
     graph, program, coverage = build(recording, costs, name=name, producer=f"pardnn capture_torch, PyTorch {torch.__version__}")
     program.device, program.torch_version = device, torch.__version__
     program.settings = {"foreach": False, "fused": False, "capturable": True, "identical_views_left_out": recorder.elided}
@@ -140,7 +142,7 @@ def _capture(run: Callable[[Sequence[torch.Tensor], _Phase], Any], examples: Seq
     return Capture(graph, program, coverage, recorder.warnings)
 
 
-def _record(run: Callable[[Sequence[torch.Tensor], _Phase], Any], inputs: Sequence[torch.Tensor], recorder: Recorder, names: Names,
+def _record(run: _Run, inputs: Sequence[torch.Tensor], recorder: Recorder, names: Names,
             modules: dict[str, Any]) -> Any:
     def phase(now: str, part: str) -> None:
         names.phase, names.part = now, part

@@ -25,8 +25,8 @@ _ADVICE_ITEM = ("a step with control flow or numbers that depend on data is no f
 class Record:
     """One node: an operation, or (``operator`` None) a residual, an input or a constant. References are in ``args`` and ``kwargs``."""
 
-    __slots__ = ("name", "what", "operator", "func", "args", "kwargs", "reads", "after", "outputs", "extras", "writes", "alias", "mem",
-                 "kind", "root", "random", "flops", "is_view", "data", "gradient_of", "foreign")
+    __slots__ = ("name", "what", "operator", "func", "args", "kwargs", "reads", "after", "outputs", "stores", "extras", "extra_stores", "writes", "alias",
+                 "mem", "kind", "root", "random", "flops", "is_view", "data", "foreign")
 
     def __init__(self, name: str, what: str) -> None:
         self.name = name
@@ -38,9 +38,11 @@ class Record:
         self.reads: tuple[Ref, ...] = ()
         self.after: tuple[int, ...] = ()
         self.outputs: list[Spec | None] = []
+        self.stores: list[tuple[int, int]] = []  # of each output: number of its storage (-1: no tensor), bytes of it if it is new
         self.extras: list[tuple[Ref, Spec]] = []
+        self.extra_stores: list[int] = []
         self.writes: tuple[int, ...] = ()
-        self.alias = -1
+        self.alias: Ref | None = None
         self.mem = 0
         self.kind = 0
         self.root = -1  # residual whose device this node shares
@@ -48,7 +50,6 @@ class Record:
         self.flops: int | None = None
         self.is_view = False
         self.data: torch.Tensor | None = None
-        self.gradient_of = -1
         self.foreign = ""  # the line that read a constant that the step did not make
 
     def spec(self, output: int) -> Spec:
@@ -56,6 +57,10 @@ class Record:
         found = self.outputs[output] if output < len(self.outputs) else self.extras[output - len(self.outputs)][1]
         assert found is not None, "an output that is no tensor is not read"
         return found
+
+    def store(self, output: int) -> int:
+        """Number of the storage of an output."""
+        return self.stores[output][0] if output < len(self.outputs) else self.extra_stores[output - len(self.outputs)]
 
 
 class Recorder(TorchDispatchMode):
@@ -71,7 +76,7 @@ class Recorder(TorchDispatchMode):
         self.warnings: list[str] = []
         self._storages = Storages()
         self._specs: dict[Spec, Spec] = {}
-        self._gradients: dict[int, int] = {}
+        self.gradients: dict[int, Ref] = {}  # of each residual: the value that is its gradient
         self._foreigners = 0
         self.closures: list[tuple[str, Ref]] = []
 
@@ -93,6 +98,7 @@ class Recorder(TorchDispatchMode):
             outputs = self.records[storage.root].outputs
             found = storage.holders[spec] = Ref(storage.root, len(outputs))
             outputs.append(spec)
+            self.records[storage.root].stores.append((storage.number, 0))
         return found
 
     def value(self, tensor: torch.Tensor) -> Ref:
@@ -103,14 +109,7 @@ class Recorder(TorchDispatchMode):
         """``gradient`` is now the whole gradient of ``residual``; a later call for the same residual replaces this one."""
         storage, ref = self._lookup(gradient)
         storage.tag = tag
-        record = self.records[ref.node]
-        if len(record.outputs) + len(record.extras) > 1 or record.gradient_of not in (-1, residual) or record.operator is None:
-            ref = self._mark(gradient, storage, ref)
-        before = self._gradients.get(residual)
-        if before is not None:
-            self.records[before].gradient_of = -1
-        self.records[ref.node].gradient_of = residual
-        self._gradients[residual] = ref.node
+        self.gradients[residual] = ref
 
     # -- calls --------------------------------------------------------------------------------------------------------------------
 
@@ -204,7 +203,7 @@ class Recorder(TorchDispatchMode):
         if not makes:
             first = residuals[0] if residuals else order[0][0]
             record.kind = 2 if residuals else 0
-            record.alias = first.root if residuals else order[0][1].node
+            record.alias = Ref(first.root, 0) if residuals else order[0][1]
         home = residuals[0].root if residuals else node if makes else order[0][0].root
         self.ties.extend((home, s.root) for s, _ in order if s.root != home)
 
@@ -212,8 +211,10 @@ class Recorder(TorchDispatchMode):
         """Outputs become holders; a storage that is new is this node's."""
         for index, (tensor, spec) in enumerate(zip(outputs, specs)):
             if tensor is None or spec is None:
+                record.stores.append((-1, 0))
                 continue
             storage = self._storage(tensor)
+            size = 0
             if storage is None:
                 size = tensor.untyped_storage().nbytes()
                 record.mem += size
@@ -221,6 +222,7 @@ class Recorder(TorchDispatchMode):
             elif record.mem and spec not in storage.holders and storage.root != node and storage.writer != node:
                 self.ties.append((node, storage.root))  # a view beside new memory: it has to stay with what it is a view of
             storage.holders.setdefault(spec, Ref(node, index))
+            record.stores.append((storage.number, size))
 
     def _view(self, record: Record, owners: list[tuple[Storage, Spec | None]], used: list[tuple[Storage, Ref]]) -> None:
         record.is_view = True
@@ -228,18 +230,8 @@ class Recorder(TorchDispatchMode):
         source = next((ref for s, ref in used if s is first), None)
         if source is None:
             raise CaptureError(f"{user_line()}: {record.what} gives a view of a tensor that is not among its arguments")
-        record.alias = source.node
+        record.alias = source
         self.ties.extend((first.root, s.root) for s, _ in owners if s is not first)
-
-    def _mark(self, tensor: torch.Tensor, storage: Storage, ref: Ref) -> Ref:
-        """A node of its own for one of several outputs, so that it can be told apart as a gradient."""
-        func = torch.ops.aten.alias.default
-        record = Record(self.names.name("gradient", storage.tag, True), "aten::alias")
-        record.operator, record.func, record.args = describe(func), func, (ref,)
-        record.reads, record.outputs, record.alias, record.is_view = (ref,), [self._intern(spec_of(tensor))], ref.node, True
-        self._append(record)
-        marked = storage.holders[self._intern(spec_of(tensor))] = Ref(len(self.records) - 1, 0)
-        return marked
 
     # -- storages -----------------------------------------------------------------------------------------------------------------
 
@@ -274,6 +266,7 @@ class Recorder(TorchDispatchMode):
         """A tensor made before the last write is read after it: one more output of the writer."""
         writer = self.records[storage.writer]
         writer.extras.append((storage.written, spec))
+        writer.extra_stores.append(storage.number)
         return Ref(storage.writer, len(writer.outputs) + len(writer.extras) - 1)
 
     def _hidden_view(self, storage: Storage, spec: Spec) -> Ref:
@@ -284,7 +277,8 @@ class Recorder(TorchDispatchMode):
         func = torch.ops.aten.as_strided.default
         record = Record(self.names.name("as_strided", storage.tag, False), "aten::as_strided")
         record.operator, record.func, record.args = describe(func), func, (ref, spec.shape, spec.strides, spec.offset)
-        record.reads, record.outputs, record.alias, record.is_view = (ref,), [spec], ref.node, True
+        record.reads, record.outputs, record.alias, record.is_view = (ref,), [spec], ref, True
+        record.stores.append((storage.number, 0))
         self._append(record)
         return Ref(len(self.records) - 1, 0)
 
@@ -323,6 +317,7 @@ class Recorder(TorchDispatchMode):
         storage = self._storages.add(tensor, Storage(len(self.records) - 1, size))
         storage.constant = True
         storage.holders[spec] = Ref(len(self.records) - 1, 0)
+        record.stores.append((storage.number, 0))
         return storage
 
 

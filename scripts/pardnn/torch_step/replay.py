@@ -10,7 +10,7 @@ import torch
 from ..graph import Graph
 from .errors import ProgramError
 from .operators import describe, resolve
-from .program import Call, Program
+from .program import Call, InputSlot, Program
 from .randomness import op_seed, random_device, reseed
 from .values import Atom, Ref, Spec, atom_value, map_args, spec_of
 
@@ -102,14 +102,18 @@ def input_values(program: Program, inputs: Sequence[torch.Tensor], device: torch
     for slot in program.inputs:
         if slot.index >= len(inputs):
             raise ProgramError(f"{slot.name}: input {slot.index} is missing, {len(inputs)} given")
-        tensor = inputs[slot.index]
-        if slot.parts > 1:
-            size = tensor.shape[0] // slot.parts
-            tensor = tensor[slot.part * size:(slot.part + 1) * size]
-        if tuple(tensor.shape) != slot.spec.shape or str(tensor.dtype) != f"torch.{slot.spec.dtype}":
-            raise ProgramError(f"{slot.name}: expected {slot.spec.dtype}{list(slot.spec.shape)}, found {tensor.dtype}{list(tensor.shape)}")
-        found[slot.ref] = torch.empty_strided(slot.spec.shape, slot.spec.strides, dtype=tensor.dtype, device=device).copy_(tensor)
+        found[slot.ref] = input_value(slot, inputs[slot.index], device)
     return found
+
+
+def input_value(slot: InputSlot, tensor: torch.Tensor, device: torch.device | str) -> torch.Tensor:
+    """The value of one input node, a copy, from the step's whole input ``slot.index``."""
+    if slot.parts > 1:
+        size = tensor.shape[0] // slot.parts
+        tensor = tensor[slot.part * size:(slot.part + 1) * size]
+    if tuple(tensor.shape) != slot.spec.shape or str(tensor.dtype) != f"torch.{slot.spec.dtype}":
+        raise ProgramError(f"{slot.name}: expected {slot.spec.dtype}{list(slot.spec.shape)}, found {tensor.dtype}{list(tensor.shape)}")
+    return torch.empty_strided(slot.spec.shape, slot.spec.strides, dtype=tensor.dtype, device=device).copy_(tensor)
 
 
 def replay(program: Program, graph: Graph, state: Mapping[Ref, torch.Tensor], inputs: Sequence[torch.Tensor], *,

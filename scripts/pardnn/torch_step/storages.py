@@ -16,13 +16,14 @@ class Storage:
 
     ``root``: the node that made it. ``holders``: for each geometry the value that has the present content. ``writer``: the node that wrote
     last (-1: none since ``root``) and ``written`` the value through which it wrote. ``readers``: nodes that read the present content.
-    ``residual``: it lives for the whole run. ``tag``: the parameter that it belongs to, for names.
+    ``residual``: it lives for the whole run. ``tag``: the parameter that it belongs to, for names. ``number`` tells storages apart for ever.
     """
 
-    __slots__ = ("root", "nbytes", "holders", "writer", "written", "readers", "residual", "constant", "tag", "alive")
+    __slots__ = ("root", "nbytes", "holders", "writer", "written", "readers", "residual", "constant", "tag", "number", "alive")
 
     def __init__(self, root: int, nbytes: int, residual: bool = False, tag: str = "") -> None:
         self.root = root
+        self.number = -1
         self.nbytes = nbytes
         self.holders: dict[Spec, Ref] = {}
         self.writer = -1
@@ -45,6 +46,7 @@ class Storages:
 
     def __init__(self) -> None:
         self._by_address: dict[int, Storage] = {}
+        self._made = 0
 
     def __len__(self) -> int:
         return len(self._by_address)
@@ -61,6 +63,7 @@ class Storages:
             if known is not None and known.alive is dead:
                 del self._by_address[address]
 
+        storage.number, self._made = self._made, self._made + 1
         storage.alive = weakref.ref(owner, forget)
         self._by_address[address] = storage
         return storage
