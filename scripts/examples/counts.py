@@ -10,6 +10,7 @@ What counts as residual: parameters (tied ones once), buffers, and the optimizer
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -31,9 +32,13 @@ SGD, MOMENTUM, ADAM = Optimizer(0, False), Optimizer(1, False), Optimizer(2, Tru
 
 @dataclass(frozen=True)
 class Counts:
-    """``parameters``: elements. ``residual_bytes`` in ``residuals`` tensors, of which ``constant`` are buffers that no step changes. ``flops`` of one step."""
+    """``parameters``: elements, in ``weights`` tensors. ``residual_bytes`` in ``residuals`` tensors, of which ``constant`` are buffers that no step changes.
+
+    ``flops``: of one step.
+    """
 
     parameters: int
+    weights: int
     residual_bytes: int
     residuals: int
     constant: int
@@ -45,7 +50,7 @@ def counted(parameters: Iterable[int], optimizer: Optimizer, flops: int, changin
     """From the elements of each parameter tensor, and (elements, bytes of one) of each buffer that the step changes or leaves alone."""
     parameters, changing, constant = list(parameters), list(changing), list(constant)
     size = sum(parameters) * itemsize * (1 + optimizer.moments) + len(parameters) * FLOAT * optimizer.step
-    return Counts(sum(parameters), size + sum(n * b for n, b in changing + constant),
+    return Counts(sum(parameters), len(parameters), size + sum(n * b for n, b in changing + constant),
                   len(parameters) * (1 + optimizer.moments + optimizer.step) + len(changing) + len(constant), len(constant), flops)
 
 
@@ -190,3 +195,10 @@ def e3d_lstm(*, layers: int, hidden: int, channels: int, window: int, size: int,
 FAMILIES: dict[str, Callable[..., Counts]] = {
     f.__name__: f for f in (word_rnn, char_crn, wide_resnet, transformer, e3d_lstm, gpt2, llama, moe, dlrm)}
 """By the name of the example's file."""
+
+
+def sizes_of(step: Callable[..., Any], **given: Any) -> dict[str, Any]:
+    """All arguments of an example's ``step``: those given, defaults for the rest."""
+    bound = inspect.signature(step).bind(**given)
+    bound.apply_defaults()
+    return bound.arguments

@@ -53,7 +53,7 @@ def changed_residuals(graph: Graph, program: Program) -> set[int]:
     changed = {_root(graph, int(n)) for n in np.flatnonzero(graph.kind == Kind.REFERENCE)}
     for call in program.calls:
         if call is not None and "batch_norm" in call.op and "backward" not in call.op:
-            changed |= {ref.node for ref in call.args[3:5] if isinstance(ref, Ref)}
+            changed |= {ref.node for ref in call.args[3:5] if isinstance(ref, Ref) and graph.kind[ref.node] == Kind.RESIDUAL}
     return changed
 
 

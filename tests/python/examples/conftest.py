@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import pathlib
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -21,10 +19,3 @@ def example() -> Callable[[str], ModuleType]:
     if str(EXAMPLES) not in sys.path:
         sys.path.insert(0, str(EXAMPLES))
     return importlib.import_module
-
-
-def sizes_of(module: ModuleType, **sizes: Any) -> dict[str, Any]:
-    """All arguments of the example's ``step``, defaults filled in."""
-    bound = inspect.signature(module.step).bind(**sizes)
-    bound.apply_defaults()
-    return bound.arguments
