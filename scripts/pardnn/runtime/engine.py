@@ -1,0 +1,243 @@
+"""Runs the plan of one device: its nodes on tensors, step after step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ..torch_step.program import Program
+from ..torch_step.replay import Runner, input_value, over_storage
+from ..torch_step.values import Ref
+from .channels import Channels, compact, expanded
+from .meter import Meter
+from .plan import DevicePlan, Transfer
+
+_AVERAGE_FAILED = "the average of gradients over replicas failed"
+
+
+class Engine:
+    """``state``: values of this device's residuals, updated in place. ``budget``: live bytes that sends under way may not exceed while waiting helps."""
+
+    def __init__(self, program: Program, plan: DevicePlan, channels: Channels | None, runner: Runner, state: dict[Ref, torch.Tensor], *,
+                 replicas: int = 1, budget: int | None = None) -> None:
+        self.program, self.plan, self.runner, self.state = program, plan, runner, state
+        self.meter = Meter()
+        for tensor in state.values():
+            self.meter.take(tensor)
+        self.stalls = 0
+        self._channels = channels
+        self._replicas = replicas
+        self._budget = plan.emulated_peak if budget is None else budget
+        self._slots = {slot.ref.node: slot for slot in program.inputs}
+        self._reads = {n: self._read(n) for n in plan.nodes}
+        self._residual = frozenset(plan.residuals)
+
+    def _read(self, node: int) -> list[Ref]:
+        call = self.program.calls[node]
+        return call.reads() if call is not None else []
+
+    def step(self, inputs: Callable[[int], torch.Tensor]) -> dict[str, torch.Tensor]:
+        """One step; ``inputs(number)`` gives input ``number`` of the step. Returns those outputs that are made here, by name."""
+        return _Step(self, inputs).run()
+
+
+class _Step:
+    """What is alive during one step."""
+
+    def __init__(self, engine: Engine, inputs: Callable[[int], torch.Tensor]) -> None:
+        self.engine, self.plan, self.meter, self.inputs = engine, engine.plan, engine.meter, inputs
+        self.values: dict[Ref, torch.Tensor] = dict(engine.state)
+        self.uses, self.copies = dict(engine.plan.uses), dict(engine.plan.copies)
+        self.held: dict[int, list[Ref]] = {}
+        self.sending: dict[int, tuple[Transfer, torch.Tensor | None]] = {}
+        self.buckets: dict[int, tuple[torch.Tensor, Any, int]] = {}
+        self.coming: dict[int, torch.Tensor] = {}
+
+    def run(self) -> dict[str, torch.Tensor]:
+        plan = self.plan
+        for position, node in enumerate(plan.nodes):
+            for transfer in plan.posts.get(position, ()):
+                self._post(transfer)
+            self._average_before(position)
+            self._settle(position)
+            for transfer in plan.waits.get(position, ()):
+                self._arrive(transfer)
+            self._node(node)
+        self._average_before(len(plan.nodes))
+        while self.sending:
+            self._sent(block=True)
+        found = {name: self.values[ref].detach().clone() for name, ref in self.engine.program.outputs if ref in self.values and self._here(ref)}
+        for name, ref in self.engine.program.outputs:
+            if name in found:
+                self._release(ref.node)
+        return found
+
+    def _here(self, ref: Ref) -> bool:
+        return ref.node in self.engine._reads
+
+    # -- nodes --------------------------------------------------------------------------------------------------------------------
+
+    def _node(self, node: int) -> None:
+        engine, plan = self.engine, self.plan
+        if node not in engine._residual:
+            if node in engine._slots:
+                slot = engine._slots[node]
+                outputs: Sequence[torch.Tensor | None] = [input_value(slot, self.inputs(slot.index), engine.runner.device)]
+            else:
+                outputs = engine.runner.run_node(node, self.values)
+            lasting = plan.root[node] in engine._residual
+            kept = self.held.setdefault(plan.root[node], [])
+            for index, tensor in enumerate(outputs):
+                if tensor is not None and lasting:
+                    self.values[Ref(node, index)] = tensor
+                elif tensor is not None:
+                    kept.append(self._keep(Ref(node, index), tensor))
+            for ref in engine._reads[node]:
+                self._read(ref)
+            self._release(node)
+        if plan.buckets is not None:
+            for bucket in plan.buckets.launch.get(node, ()):
+                self._launch(bucket)
+            if node in plan.buckets.home:
+                return  # its sends are for the average
+        self._send(node)
+
+    def _keep(self, ref: Ref, tensor: torch.Tensor) -> Ref:
+        self.values[ref] = tensor
+        self.meter.take(tensor)
+        return ref
+
+    def _drop(self, ref: Ref) -> None:
+        self.meter.drop(self.values.pop(ref))
+
+    def _read(self, ref: Ref) -> None:
+        if ref in self.copies:
+            self.copies[ref] -= 1
+            if not self.copies[ref]:
+                self._drop(ref)
+        else:
+            self._release(ref.node)
+
+    def _release(self, node: int) -> None:
+        """One use of the node's buffer is over."""
+        root = self.plan.root[node]
+        if root not in self.uses:
+            return
+        self.uses[root] -= 1
+        if not self.uses[root]:
+            for ref in self.held.pop(root, ()):
+                self._drop(ref)
+
+    # -- transfers ----------------------------------------------------------------------------------------------------------------
+
+    def _post(self, transfer: Transfer) -> None:
+        assert self.engine._channels is not None
+        spec = None if transfer.token else self.engine.program.spec(transfer.ref)
+        flat = self.engine._channels.post(transfer, spec)
+        if spec is not None:
+            self._keep(transfer.ref, expanded(flat, spec))
+        else:
+            self.coming[id(transfer)] = flat
+
+    def _arrive(self, transfer: Transfer) -> None:
+        assert self.engine._channels is not None
+        self.engine._channels.wait(transfer)
+        self.coming.pop(id(transfer), None)
+
+    def _send(self, node: int) -> None:
+        for transfer in self.plan.sends.get(node, ()):
+            assert self.engine._channels is not None
+            flat = None
+            if not transfer.token:
+                flat = compact(self.values[transfer.ref], self.engine.program.spec(transfer.ref))
+                self.meter.take(flat)
+            self.sending[id(transfer)] = (transfer, flat)
+            self.engine._channels.send(transfer, flat)
+
+    def _sent(self, block: bool) -> None:
+        assert self.engine._channels is not None
+        for transfer in self.engine._channels.done(block):
+            _, flat = self.sending.pop(id(transfer))
+            if flat is not None:
+                self.meter.drop(flat)
+                self._release(transfer.ref.node)
+
+    def _settle(self, position: int) -> None:
+        """Waits for sends that are over by now in the emulated run, if the next node would take more memory than the device has there."""
+        if not self.sending:
+            return
+        self._sent(block=False)
+        needed = self._needed(self.plan.nodes[position])
+        now = self.plan.starts[position]
+        while self.meter.live + needed > self.engine._budget and any(
+                t.delivered is not None and t.delivered <= now for t, flat in self.sending.values() if flat is not None):
+            self.engine.stalls += 1
+            self._sent(block=True)
+
+    def _needed(self, node: int) -> int:
+        return self.plan.mem.get(node, 0)
+
+    # -- averages over replicas ---------------------------------------------------------------------------------------------------
+
+    def _launch(self, number: int) -> None:
+        """Averages a bucket, while other nodes run."""
+        assert self.plan.buckets is not None and self.engine._channels is not None
+        bucket = self.plan.buckets.buckets[number]
+        flat = torch.empty(bucket.elements, dtype=getattr(torch, bucket.dtype), device=self.engine.runner.device)
+        self.meter.take(flat)
+        for g, offset in zip(bucket.members, bucket.offsets):
+            gradient = self.values[Ref(g, 0)]
+            torch.div(gradient, self.engine._replicas, out=flat[offset:offset + gradient.numel()].view(gradient.shape))
+        self.buckets[number] = (flat, self.engine._channels.average(flat), len(bucket.members))
+
+    def _average_before(self, position: int) -> None:
+        if self.plan.buckets is None:
+            return
+        for g in self.plan.buckets.finish.get(position, ()):
+            self._finish(g)
+            self._send(g)
+
+    def _finish(self, g: int) -> None:
+        """The gradient becomes its average over the replicas."""
+        assert self.plan.buckets is not None
+        number = self.plan.buckets.home[g]
+        bucket = self.plan.buckets.buckets[number]
+        flat, work, left = self.buckets[number]
+        if work is not None:
+            wait_for(work)
+        offset = bucket.offsets[bucket.members.index(g)]
+        gradient = self.values[Ref(g, 0)]
+        average = flat[offset:offset + gradient.numel()].view(gradient.shape)
+        if g not in self.plan.buckets.in_place:
+            self._renew(g)
+            gradient = self.values[Ref(g, 0)]
+        with torch.no_grad():
+            gradient.copy_(average)
+        self.buckets[number] = (flat, None, left - 1)
+        if left == 1:
+            self.meter.drop(flat)
+            del self.buckets[number]
+
+    def _renew(self, g: int) -> None:
+        """New memory for a gradient whose old content is still needed by others."""
+        old = self.values[Ref(g, 0)]
+        fresh = old.untyped_storage().clone()
+        base = torch.empty(0, dtype=torch.uint8, device=old.device).set_(fresh)  # type: ignore[call-overload]
+        for ref in [r for r in self.held[self.plan.root[g]] if r.node == g]:
+            spec = self.engine.program.spec(ref)
+            renewed = over_storage(base, spec)
+            self.meter.take(renewed)
+            self.meter.drop(self.values[ref])
+            self.values[ref] = renewed
+
+
+def wait_for(work: Any) -> None:
+    """Ends a collective operation."""
+    from .errors import RankLost
+
+    try:
+        work.wait()
+    except RuntimeError as error:
+        raise RankLost(f"{_AVERAGE_FAILED} ({' '.join(str(error).split())[-160:]})") from error
