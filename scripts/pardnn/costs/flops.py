@@ -108,12 +108,12 @@ def _qkv(call: OpCall, first: int, sequence_first: bool = False) -> tuple[Shape,
     return q, k, v
 
 
-def _rnn_layer(weights: slice) -> Callable[[OpCall], int]:
-    """Every step of every sequence meets each weight matrix once; ``weights``: where they are among the arguments."""
+def _rnn_layer(weights: slice, times: int = 1) -> Callable[[OpCall], int]:
+    """Every step of every sequence meets each weight matrix ``times`` times; ``weights``: where they are among the arguments."""
 
     def count(call: OpCall) -> int:
         matrices = OpCall(call.op, call.args[weights]).inputs()
-        return 2 * prod(_shape(call, 0, "input")[:-1]) * sum(prod(m.shape) for m in matrices if len(m.shape) == 2)
+        return 2 * times * prod(_shape(call, 0, "input")[:-1]) * sum(prod(m.shape) for m in matrices if len(m.shape) == 2)
 
     return count
 
@@ -123,6 +123,7 @@ def _table() -> dict[str, Callable[[OpCall], int]]:
         "linear": _linear, "_grouped_mm": _grouped_mm, "addr": _outer, "outer": _outer, "ger": _outer,
         "convolution_backward": _convolution_backward, "convolution_backward_overrideable": _convolution_backward,
         "mkldnn_rnn_layer": _rnn_layer(slice(1, 3)), "_cudnn_rnn": _rnn_layer(slice(1, 2)),
+        "mkldnn_rnn_layer_backward": _rnn_layer(slice(1, 3), 2), "_cudnn_rnn_backward": _rnn_layer(slice(1, 2), 2),
         "_flash_attention_forward": lambda c: _attention(*_qkv(c, 0, True)), "_flash_attention_backward": lambda c: _attention_backward(*_qkv(c, 1, True)),
         "_efficient_attention_forward": lambda c: _attention(*_qkv(c, 0, True)),
         "_efficient_attention_backward": lambda c: _attention_backward(*_qkv(c, 1, True)),

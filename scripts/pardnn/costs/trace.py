@@ -194,10 +194,9 @@ def _level(key: Key, level: int) -> Key:
     return key[:level]
 
 
-def _recorded_key(name: str, dims: Any, types: Any, concrete: Any) -> Key:
+def _recorded_key(name: str, dims: Any, types: Any, lists: Any) -> Key:
     types = types if types is not None and len(types) == len(dims) else ("",) * len(dims)
-    concrete = concrete if concrete is not None and len(concrete) == len(dims) else ("",) * len(dims)
-    lists = [str(c) if t == "ScalarList" and _INTEGERS.fullmatch(str(c)) else "" for c, t in zip(concrete, types)]
+    lists = [text if _INTEGERS.fullmatch(text) else "" for text in lists or ()]
     return _key(name, dims, [_TYPES.get(str(t), "") if d else "" for t, d in zip(types, dims)], lists)
 
 

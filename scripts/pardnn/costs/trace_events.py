@@ -37,7 +37,7 @@ class TraceError(ValueError):
 
 
 class TraceEvents:
-    """The events of one trace. ``keys``: (name, dims, types, concrete inputs) of operations, the last three None where not recorded. Times are in ns."""
+    """The events of one trace. ``keys``: (name, dims, types, lists of plain numbers as text) of operations, None for what is not recorded. Times are in ns."""
 
     def __init__(self, path: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None) -> None:
         """Reads it all. Raises TraceError with the byte offset where the JSON is broken, or OSError."""
@@ -92,7 +92,8 @@ class TraceEvents:
         if start is None or duration is None or duration < 0 or not isinstance(name, str) or not isinstance(args, dict):
             self.unusable += 1
             return
-        key = (name, *(self._frozen(args.get(what)) for what in ("Input Dims", "Input type", "Concrete Inputs")))
+        dims, types = args.get("Input Dims"), args.get("Input type")
+        key = (name, self._frozen(dims), self._frozen(types), self._frozen(_lists(types, args.get("Concrete Inputs"))))
         self._operations.add(self.keys.setdefault(key, len(self.keys)), self._thread(event), start, duration, _integer(args, "External id"))
 
     def _launch(self, event: dict[str, Any]) -> None:
@@ -146,6 +147,13 @@ class _Columns:
             new[1:] |= values[1:] != values[:-1]
         keep = np.sort(order[new])
         return {name: values[keep] for name, values in arrays.items()}
+
+
+def _lists(types: Any, concrete: Any) -> list[str] | None:
+    """The plain inputs that are lists, '' in the place of others: single numbers may be different at each step."""
+    if not isinstance(types, list) or not isinstance(concrete, list) or len(types) != len(concrete):
+        return None
+    return [str(c) if t == "ScalarList" else "" for c, t in zip(concrete, types)]
 
 
 def _tuples(value: Any) -> Any:
