@@ -60,17 +60,16 @@ def capture_with_report(graph_def: Any, *, costing: Costing, fetches: Sequence[s
 def function_with_report(function: Any, args: Sequence[Any], *, costing: Costing, profile: Any = None, samples: int | None = None,
                          **options: Any) -> tuple[Graph, Report]:
     """As :func:`capture_function`, with what was counted."""
-    from .tensorflow_step.convert import Options, convert
+    from .tensorflow_step.convert import Options, convert_flat
     from .tensorflow_step.function import flat_function
 
     flat = flat_function(_traced(function, args))
     options.setdefault("name", getattr(function, "__name__", "step"))
     known = samples or _leading_dimension(args)
-    graph, report = convert(flat.graph, costing, Options(fetches=flat.fetches, captured=flat.captured, samples=known or 1, **options),
-                            _profile(profile))
-    report.count("calls of functions inlined", times=flat.calls)
+    graph, report = convert_flat(flat.flat, costing, Options(fetches=flat.fetches, captured=flat.captured, samples=known or 1, **options),
+                                 _profile(profile))
     if samples is None:
-        report.count(f"samples a step: {known}, the arguments' leading dimension" if known else "samples a step unknown, taken as 1")
+        report.note(f"samples a step: {known}, the arguments' leading dimension" if known else "samples a step unknown, taken as 1")
     return graph, report
 
 
@@ -126,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--feed", action="append", default=[], metavar="PLACEHOLDER=32x784", help="shape of a placeholder")
     parser.add_argument("--unknown-dim", type=int, metavar="N", help="size of dimensions that stay unknown (default: they are refused)")
     parser.add_argument("--cut-loops", action="store_true", help="cut TF1 while loops at their back edges; each counts for one iteration")
+    parser.add_argument("--no-in-place", action="store_true", help="give operations that would overwrite their input a buffer of their own")
     parser.add_argument("--iterations", type=int, default=1, metavar="N", help="iterations of functional While loops (default: 1)")
     return parser
 
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def capture() -> tuple[Graph, Costing, Report, dict[str, bytes]]:
         costing = costing_of(options)
         shared: dict[str, Any] = {"costing": costing, "profile": options.profile, "samples": options.samples, "unknown_dim": options.unknown_dim,
-                                  "cut_loops": options.cut_loops, "iterations": options.iterations}
+                                  "cut_loops": options.cut_loops, "in_place": not options.no_in_place, "iterations": options.iterations}
         if options.name:
             shared["name"] = options.name
         if ".py:" in options.source:

@@ -11,6 +11,11 @@ class Report:
 
     def __init__(self) -> None:
         self._counts: dict[str, tuple[int, str]] = {}
+        self._notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """A line of its own."""
+        self._notes.append(text)
 
     def count(self, what: str, example: str = "", times: int = 1) -> None:
         if times:
@@ -22,7 +27,7 @@ class Report:
         return self._counts.get(what, (0, ""))[0]
 
     def lines(self) -> list[str]:
-        return [f"{count:,} {what}" + (f" (first: {example})" if example else "") for what, (count, example) in sorted(self._counts.items())]
+        return self._notes + [f"{count:,} {what}" + (f" (first: {example})" if example else "") for what, (count, example) in sorted(self._counts.items())]
 
 
 def summary(graph: Graph, costing: Costing, report: Report) -> list[str]:

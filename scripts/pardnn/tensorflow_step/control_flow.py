@@ -29,7 +29,7 @@ def body_cost(node: Any, library: Any, inputs: Sequence[TensorSpec], types: Sequ
         parts = [_function_cost(node, name, library, inputs[1:], types[1:], costing, options, report) for name in branches]
     best = max(parts, key=lambda p: p.ns)
     costing.flops += best.flops
-    return costing.tallied(node.name, Cost(best.ns, best.temp, 0))
+    return costing.tallied(node.name, Cost(best.ns, best.temp, 0), f"tf::{node.op}")
 
 
 def _function_cost(node: Any, name: str, library: Any, inputs: Sequence[TensorSpec], types: Sequence[tuple[int, bool]], costing: Costing,
@@ -66,6 +66,7 @@ def _graph_of(function: Any, library: Any, inputs: Sequence[TensorSpec], types: 
         node.name = f"argument_{i}"
         node.op = "VarHandleOp" if is_variable else "Placeholder"
         node.attr["dtype"].type = _variable_type(spec) if is_variable else dtype
+        node.attr["shape"].shape.SetInParent()
         for size in spec.shape:
             node.attr["shape"].shape.dim.add().size = size
         names.append(node.name)

@@ -13,10 +13,12 @@ from .control_flow import FUNCTIONAL, body_cost
 from .flat_graph import CONTROL, FlatGraph, cut_loops, parse, pruned, refuse_cycle
 from .flops import flops_of
 from .groups import colocation_groups
-from .inline import inlined
+from .in_place import in_place_sources
+from .inline import Inlined, inlined
 from .op_kinds import REF_VARIABLES, RESIDUALS, VARIABLES, gradient_argument
+from .profile_names import ProfileNames
 from .run_metadata import NodeProfile, Profile
-from .shapes import inferred_shapes, known_spec, set_feeds
+from .shapes import inferred_shapes, known_spec, set_feeds, straighten_loops
 from .variables import Touches, alias_sources, touches, variable_order
 
 
@@ -25,6 +27,7 @@ class Options:
     """``fetches``: names of what the step computes (else what the profile saw, else all). ``feeds``: shapes of placeholders by name.
 
     ``unknown_dim``: size taken for unknown dimensions; None refuses them. ``cut_loops``: cut TF1 while loops at their back edges.
+    ``in_place``: take operations that surely overwrite their input as aliases of it.
     ``iterations``: of functional loops, whose trip counts no graph tells. ``captured``: bytes of tensors that a function holds on to.
     """
 
@@ -32,6 +35,7 @@ class Options:
     feeds: Mapping[str, Sequence[int]] = field(default_factory=dict)
     unknown_dim: int | None = None
     cut_loops: bool = False
+    in_place: bool = True
     iterations: int = 1
     samples: int = 1
     name: str = "graph"
@@ -39,20 +43,25 @@ class Options:
 
 
 def convert(definition: Any, costing: Costing, options: Options, profile: Profile | None = None) -> tuple[Graph, Report]:
-    """The graph of one step. ``definition`` is changed. O((nodes + edges) log nodes)."""
-    report = Report()
+    """The graph of one step of a GraphDef, which is changed. O((nodes + edges) log nodes)."""
     set_feeds(definition, options.feeds)
-    flat, calls, renamed = inlined(definition)
-    report.count("calls of functions inlined", times=calls)
-    graph = _step(parse(flat), options, profile, renamed, report)
+    return convert_flat(inlined(definition), costing, options, profile)
+
+
+def convert_flat(flat: Inlined, costing: Costing, options: Options, profile: Profile | None = None) -> tuple[Graph, Report]:
+    """The graph of one step of a graph without calls."""
+    report = Report()
+    report.count("calls of functions inlined", times=flat.calls)
+    names = ProfileNames(profile, flat)
+    graph = _step(parse(flat.graph), options, names, flat.renamed, report)
     if options.cut_loops:
         for name in cut_loops(graph):
             report.count("loops cut at their back edge: each counts for one iteration, unless measured", name)
     refuse_cycle(graph)
-    return _Conversion(graph, flat, costing, options, profile, report).build(), report
+    return _Conversion(graph, flat.graph, costing, options, names, report).build(), report
 
 
-def _step(graph: FlatGraph, options: Options, profile: Profile | None, renamed: Mapping[str, str], report: Report) -> FlatGraph:
+def _step(graph: FlatGraph, options: Options, profile: ProfileNames, renamed: Mapping[str, str], report: Report) -> FlatGraph:
     """The part of the graph that one step runs."""
     index = {name: n for n, name in enumerate(graph.names)}
     if options.fetches:
@@ -62,8 +71,9 @@ def _step(graph: FlatGraph, options: Options, profile: Profile | None, renamed: 
             if name not in index:
                 raise CaptureError(f"fetch '{name}': no such node")
             roots.append(index[name])
-    elif profile is not None:
-        roots = [index[name] for name in profile.nodes if name in index]
+    elif profile.given:
+        roots = [n for n, name in enumerate(graph.names) if profile.of(name) is not None]
+        profile.refuse_stranger(len(roots))
     else:
         read = {s for edges in graph.inputs for s, _ in edges}
         sinks = [n for n in range(len(graph)) if n not in read]
@@ -77,7 +87,7 @@ def _step(graph: FlatGraph, options: Options, profile: Profile | None, renamed: 
 class _Conversion:
     """Builds the nodes, then the edges, of one graph."""
 
-    def __init__(self, graph: FlatGraph, flat: Any, costing: Costing, options: Options, profile: Profile | None, report: Report) -> None:
+    def __init__(self, graph: FlatGraph, flat: Any, costing: Costing, options: Options, profile: ProfileNames, report: Report) -> None:
         self.graph, self.costing, self.options, self.profile, self.report = graph, costing, options, profile, report
         self.library = flat.library
         self.specs = self._specs(flat)
@@ -85,6 +95,7 @@ class _Conversion:
         self.touches: Touches = touches(graph)
         self.alias = alias_sources(graph)
         self.order = variable_order(graph, self.touches, self.alias)
+        self.in_place = self._in_place()
         self.builder = GraphBuilder(options.name, "pardnn.capture_tensorflow")
         self.builder.samples_per_step = options.samples
 
@@ -101,7 +112,7 @@ class _Conversion:
             self.builder.edge(source, target, 0)
         self.report.count("control edges added that order users of variables and updates", times=len(self.order.edges))
         self._mark_gradients()
-        self._tell_profile()
+        self.profile.tell(self.graph.names, self.report)
         return self.builder.build()
 
     # Shapes
@@ -115,11 +126,13 @@ class _Conversion:
         step.node.extend(node for node in flat.node if node.name in kept)
         for node in step.node:
             node.device = ""
+        if self.options.cut_loops:
+            straighten_loops(step)
         inferred = inferred_shapes(step, self.graph.names)
         self.dtypes = [[dtype for _, dtype in outputs] for outputs in inferred]
         result = []
         for name, outputs in zip(self.graph.names, inferred):
-            seen = self._profiled(name)
+            seen = self.profile.of(name)
             result.append([self._spec(name, i, shape, dtype, seen) for i, (shape, dtype) in enumerate(outputs)])
         return result
 
@@ -132,9 +145,6 @@ class _Conversion:
         elif spec.dtype == "string":
             self.report.count("string tensors, taken as 24 B an element", name)
         return spec
-
-    def _profiled(self, name: str) -> NodeProfile | None:
-        return self.profile.nodes.get(name) if self.profile else None
 
     def _bypass_identity_n(self) -> None:
         """Readers of an IdentityN read what goes into it, and wait for it: its outputs are no copies, and not one buffer either."""
@@ -151,6 +161,18 @@ class _Conversion:
                     source, output = sources[source][output]
                 edges.append((source, CONTROL if node in sources else output))
             graph.inputs[node] = sorted(set(edges), key=lambda e: (e[1] == CONTROL, edges.index(e)))
+
+    def _in_place(self) -> dict[int, int]:
+        if not self.options.in_place:
+            return {}
+        alias = [-1 if n in self.order.copies else a for n, a in enumerate(self.alias)]
+        sizes = [[t.unique_bytes for t in outputs] for outputs in self.specs]
+        index = {name: n for n, name in enumerate(self.graph.names)}
+        kept = frozenset(index[name] for name in self.options.fetches if name in index)
+        found = in_place_sources(self.graph, alias, sizes, lambda n: self.graph.ops[n] not in RESIDUALS and n not in self.touches.writes
+                                 and self.graph.names[n] not in self.options.captured and self.touches.origin[n] < 0, kept)
+        self.report.count("operations that work in place, on the device of their input", times=len(found))
+        return found
 
     # Nodes
 
@@ -173,12 +195,13 @@ class _Conversion:
             size = self._variable(node).unique_bytes if op in VARIABLES else self.options.captured.get(name, self._output_bytes(node))
             self.builder.node(name, op=op, mem=size, kind=Kind.RESIDUAL, colocation=group)
             return
-        alias = -1 if node in self.order.copies else self.alias[node]
+        view = -1 if node in self.order.copies else self.alias[node]
+        alias = self.in_place.get(node, view)
         writes = node in self.touches.writes
         by_reference = writes and self.touches.origin[node] >= 0
         owns = sum(t.unique_bytes for t in self.specs[node])
         reference = by_reference or (writes and not owns)
-        cost = self._cost(node, alias >= 0)
+        cost = self._cost(node, view >= 0)
         self.builder.node(name, op=op, comp=cost.ns, temp=cost.temp, colocation=group,
                           kind=Kind.REFERENCE if reference else Kind.NORMAL,
                           alias=self.touches.origin[node] if by_reference else alias,
@@ -194,9 +217,9 @@ class _Conversion:
         outputs = self.specs[node]
         inputs = [self._variable(self.touches.origin[s]) if self.touches.origin[s] >= 0 else self.specs[s][o] for s, o in self.graph.data(node)]
         flops = flops_of(op, self.graph.nodes[node].attr, inputs, outputs)
-        seen = self._profiled(name)
+        seen = self.profile.of(name)
         if seen is not None:
-            return self.costing.measured(name, seen.ns, seen.temp, flops)
+            return self.costing.measured(name, seen.ns / self.profile.sharers(name), seen.temp, f"tf::{op}", flops)
         if op in FUNCTIONAL:
             return body_cost(self.graph.nodes[node], self.library, inputs, self._input_types(node), self.costing, self.options, self.report)
         return self.costing.modelled(name, OpCall(f"tf::{op}", tuple(inputs), outputs=tuple(outputs), flops=flops, is_view=is_view))
@@ -226,18 +249,3 @@ class _Conversion:
         others = {v for variables in self.touches.writes.values() for v in variables} - updated
         self.report.count("variables that change without a gradient that is told apart (slots, counters, hand-written updates)",
                           self.graph.names[min(others)] if others else "", len(others))
-
-    def _tell_profile(self) -> None:
-        profile = self.profile
-        if profile is None:
-            return
-        names = set(self.graph.names)
-        known = sum(name in names for name in profile.nodes)
-        strangers = next((name for name in profile.nodes if name not in names), "")
-        self.report.count("nodes of the profile that are not in the graph (the runtime's own, or rewritten by Grappler)", strangers,
-                          len(profile.nodes) - known)
-        self.report.count("entries of copies in the profile, which belong to no node", times=profile.copies)
-        if not known:
-            raise CaptureError(f"{profile.source}: none of its {len(profile.nodes)} nodes is in the graph: it is the profile of another one")
-        report = f"{known} of {len(self.graph)} nodes ({100 * known / len(self.graph):.1f} %) are in the profile"
-        self.report.count(f"profile read: {report}")

@@ -66,7 +66,7 @@ def pruned(graph: FlatGraph, roots: Iterable[int]) -> FlatGraph:
 
 def cut_loops(graph: FlatGraph) -> list[str]:
     """Removes the edges from NextIteration to Merge, in place; the names of the NextIterations."""
-    cut = []
+    cut: list[str] = []
     for node, op in enumerate(graph.ops):
         if op in ("Merge", "RefMerge"):
             back = [(s, o) for s, o in graph.inputs[node] if graph.ops[s] in LOOP_BACK]

@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..capture_common.errors import CaptureError
-from .inline import inlined
+from .inline import Inlined, followed, inlined
 
 
 @dataclass
 class FlatFunction:
-    """``graph``: a flat GraphDef, variables being VarHandleOp nodes named as the user's. ``fetches``: nodes that the call computes.
+    """``flat``: the graph, variables being VarHandleOp nodes named as the user's. ``fetches``: nodes that the call computes.
 
-    ``captured``: bytes of tensors that the function holds on to, by node. ``calls``: calls inlined.
+    ``captured``: bytes of tensors that the function holds on to, by node.
     """
 
-    graph: Any
+    flat: Inlined
     fetches: list[str]
     captured: dict[str, int] = field(default_factory=dict)
-    calls: int = 0
 
 
 def flat_function(concrete: Any) -> FlatFunction:
@@ -29,52 +27,43 @@ def flat_function(concrete: Any) -> FlatFunction:
     names, captured = _name_captures(concrete, definition)
     _rename(definition, names)
     _only_library_in_use(definition)
-    flat, calls, renamed = inlined(definition)
-    wanted = [t.op.name for t in graph.outputs] + [op.name for op in graph.control_outputs]
-    wanted = [names.get(name, name) for name in wanted]
-    targets = [tensor for t in graph.outputs for tensor in [f"{names.get(t.op.name, t.op.name)}:{t.value_index}"]]
-    fetches = [renamed.get(tensor, tensor) for tensor in targets] + [renamed.get(f"^{n}", n) for n in wanted]
-    fetches = [_final(name, renamed) for name in fetches]
-    return FlatFunction(flat, sorted(set(fetches)), captured, calls)
-
-
-def _final(name: str, renamed: dict[str, str]) -> str:
-    while True:
-        key = name if name.startswith("^") or ":" in name else f"{name}:0"
-        if key not in renamed:
-            return name.lstrip("^").split(":")[0]
-        name = renamed[key]
+    flat = inlined(definition)
+    own_name = lambda op: names.get(op.name, op.name)  # noqa: E731
+    wanted = [f"{own_name(t.op)}:{t.value_index}" for t in graph.outputs] + [f"^{own_name(op)}" for op in graph.control_outputs]
+    return FlatFunction(flat, sorted({followed(name, flat.renamed).lstrip("^").split(":")[0] for name in wanted}), captured)
 
 
 def _name_captures(concrete: Any, definition: Any) -> tuple[dict[str, str], dict[str, int]]:
     """New names of the placeholders that stand for captures, and the bytes of captured plain tensors. Variables become VarHandleOp."""
-    variables = {id(v.handle): v for v in concrete.graph.variables}
+    variables = {id(v.handle): v.name.split(":")[0] for v in concrete.graph.variables}
     nodes = {node.name: node for node in definition.node}
     taken = set(nodes)
     names: dict[str, str] = {}
     captured: dict[str, int] = {}
     for outer, inner in concrete.graph.captures:
         node = nodes[inner.op.name]
-        variable = variables.get(id(outer))
-        if variable is not None:
-            node.op = "VarHandleOp"
-            dtype = node.attr["dtype"].type
-            node.attr.clear()
-            node.attr["dtype"].type = variable.dtype.base_dtype.as_datatype_enum
-            node.attr["shape"].shape.CopyFrom(variable.shape.as_proto())
-            node.attr["shared_name"].s = variable.name.split(":")[0].encode()
-            wanted = variable.name.split(":")[0]
-            if not variable.shape.is_fully_defined():
-                raise CaptureError(f"variable '{wanted}' has shape {variable.shape}; expected all of its dimensions")
-            del dtype
-        else:
-            size = inner.dtype.size * (inner.shape.num_elements() or 0) if inner.dtype.size else 0
-            captured[inner.op.name] = size
+        if not _made_variable(node, inner):
+            captured[node.name] = inner.dtype.size * (inner.shape.num_elements() or 0) if inner.dtype.size and inner.dtype.name != "resource" else 0
             continue
-        if wanted != inner.op.name and wanted not in taken:
-            names[inner.op.name] = wanted
+        wanted = variables.get(id(outer), node.name)
+        if wanted not in taken:
+            names[node.name] = wanted
             taken.add(wanted)
     return names, captured
+
+
+def _made_variable(node: Any, handle: Any) -> bool:
+    """Turns the placeholder of a variable's handle into a VarHandleOp, and says if it was one."""
+    from tensorflow.python.ops import handle_data_util
+
+    data = handle_data_util.get_resource_handle_data(handle) if handle.dtype.name == "resource" else None
+    if data is None or not data.is_set or len(data.shape_and_type) != 1:
+        return False
+    node.op = "VarHandleOp"
+    node.attr.clear()
+    node.attr["dtype"].type = data.shape_and_type[0].dtype
+    node.attr["shape"].shape.CopyFrom(data.shape_and_type[0].shape)
+    return True
 
 
 def _rename(definition: Any, names: dict[str, str]) -> None:

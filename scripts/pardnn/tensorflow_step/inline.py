@@ -7,6 +7,7 @@ control returns and its results (through another). Functional control flow (If, 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ..capture_common.errors import CaptureError
@@ -15,32 +16,57 @@ _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _DEPTH_LIMIT = 200
 
 
-def inlined(graph: Any) -> tuple[Any, int, dict[str, str]]:
-    """The flat GraphDef (with the library, for If and While), how many calls were inlined, and new names of calls' tensors.
+@dataclass
+class Inlined:
+    """``graph``: the flat GraphDef (with the library, for If and While). ``calls``: how many calls were inlined.
 
-    The map leads from a call's tensor (``call:0``) or control (``^call``) to what stands for it. O(nodes of the flat graph).
+    ``renamed``: from a call's tensor (``call:0``) or control (``^call``) to what stands for it. ``inner``: for a node of a body, its names
+    as seen from the functions around it, the outer ones first.
     """
+
+    graph: Any
+    calls: int
+    renamed: dict[str, str]
+    inner: dict[str, list[str]]
+
+
+def inlined(graph: Any) -> Inlined:
+    """``graph`` without calls. O(nodes of the flat graph)."""
     library = {function.signature.name: function for function in graph.library.function}
     flat = type(graph)()
     flat.versions.CopyFrom(graph.versions)
     flat.library.CopyFrom(graph.library)
     inliner = _Inliner(library)
-    stack: list[tuple[Any, tuple[str, ...]]] = [(node, ()) for node in reversed(graph.node)]
+    inner: dict[str, list[str]] = {}
+    stack: list[tuple[Any, tuple[tuple[str, str], ...]]] = [(node, ()) for node in reversed(graph.node)]
     while stack:
         node, callers = stack.pop()
         called = _called(node, library)
         if called is None:
             flat.node.append(node)
+            if callers:
+                inner[node.name] = [node.name[len(prefix):] for _, prefix in callers]
             continue
         if called not in library:
             raise CaptureError(f"node '{node.name}' calls function '{called}', which the graph's library lacks")
-        if called in callers or len(callers) >= _DEPTH_LIMIT:
+        if any(called == name for name, _ in callers) or len(callers) >= _DEPTH_LIMIT:
             raise CaptureError(f"node '{node.name}': function '{called}' calls itself; recursion can't be laid flat")
-        stack.extend((inner, (*callers, called)) for inner in reversed(inliner.body(node, library[called])))
+        within = (*callers, (called, f"{node.name}/"))
+        stack.extend((body, within) for body in reversed(inliner.body(node, library[called])))
     for node in flat.node:
         for i, name in enumerate(node.input):
-            node.input[i] = inliner.resolved(name)
-    return flat, inliner.calls, inliner.renamed
+            node.input[i] = followed(name, inliner.renamed)
+    return Inlined(flat, inliner.calls, inliner.renamed, inner)
+
+
+def followed(name: str, renamed: dict[str, str]) -> str:
+    """What stands for a tensor or control after all inlining; chains of calls are followed."""
+    for _ in range(10 * _DEPTH_LIMIT):
+        key = name if name.startswith("^") or ":" in name else f"{name}:0"
+        if key not in renamed:
+            return name
+        name = renamed[key]
+    raise CaptureError(f"input '{name}': calls feed themselves without end")
 
 
 def _called(node: Any, library: dict[str, Any]) -> str | None:
@@ -59,18 +85,6 @@ class _Inliner:
         self._flat_bodies: dict[str, tuple[Any, dict[str, str]]] = {}
         self.renamed: dict[str, str] = {}
         self.calls = 0
-
-    def resolved(self, name: str) -> str:
-        """What stands for an input after all inlining; chains of calls are followed."""
-        seen = 0
-        while True:
-            key = name if name.startswith("^") or ":" in name else f"{name}:0"
-            if key not in self.renamed:
-                return name
-            name = self.renamed[key]
-            seen += 1
-            if seen > 10 * _DEPTH_LIMIT:
-                raise CaptureError(f"input '{name}': calls feed themselves without end")
 
     def body(self, call: Any, function: Any) -> list[Any]:
         """The nodes that stand for ``call``; records what stands for its outputs."""

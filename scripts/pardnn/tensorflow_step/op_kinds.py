@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 REF_VARIABLES = frozenset({"Variable", "VariableV2"})
@@ -15,6 +15,11 @@ ALIASES = frozenset({
     "Identity", "RefIdentity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "PreventGradient", "Snapshot", "ReadVariableOp", "Bitcast",
     "CheckNumerics", "CheckNumericsV2", "EnsureShape", "PlaceholderWithDefault", "Enter", "RefEnter", "Exit", "RefExit", "NextIteration",
     "RefNextIteration", "Switch", "RefSwitch", "LoopCond", "Print", "PrintV2", "DebugGradientIdentity", "OptimizationBarrier", "Copy"})
+# Kernels that write their result into an input of the same size when nothing else holds it (element by element).
+IN_PLACE = frozenset("""
+    Add AddV2 Sub Mul Div RealDiv FloorDiv Maximum Minimum Pow SquaredDifference MulNoNan DivNoNan Abs Neg Square Sqrt Rsqrt Exp Log Log1p Expm1 Tanh
+    Sigmoid Sin Cos Erf Sign Floor Ceil Round Reciprocal Inv Softplus Relu Relu6 LeakyRelu Elu Selu ReluGrad Relu6Grad BiasAdd AddN Softmax
+    LogSoftmax""".split())
 LOOP_BACK = frozenset({"NextIteration", "RefNextIteration"})
 
 # Operations that take a resource handle and leave the resource as it is.
@@ -25,7 +30,7 @@ _REF_READS = frozenset({"RefIdentity", "RefSwitch", "RefEnter", "RefExit", "RefM
 _GRADIENT_ARGUMENTS = ("grad", "delta", "gradient")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _op_def(op: str) -> Any:
     from tensorflow.python.framework import op_def_registry
 
@@ -58,11 +63,11 @@ def ref_inputs(op: str) -> int:
     return count
 
 
-@lru_cache(maxsize=None)
+@cache
 def gradient_argument(op: str) -> int:
     """The position of an update's gradient among its inputs (``ApplyAdam``: 9), or -1 where ``op`` takes none."""
     definition = _op_def(op)
-    if not definition or not ("Apply" in op):
+    if not definition or "Apply" not in op:
         return -1
     for position, argument in enumerate(definition.input_arg):
         if argument.name in _GRADIENT_ARGUMENTS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from ..capture_common.errors import CaptureError
@@ -15,7 +15,7 @@ _STRING_BYTES = 24
 UNKNOWN_DIM = -1
 
 
-@lru_cache(maxsize=None)
+@cache
 def _dtype(number: int) -> tuple[str, int]:
     """Name and bytes of an element; 0 bytes for what has no size of its own (resource, variant)."""
     from tensorflow.python.framework import dtypes
@@ -44,6 +44,21 @@ def set_feeds(graph: Any, feeds: Mapping[str, Sequence[int]]) -> None:
         for size in shape:
             dims.dim.add().size = size
         node.attr.pop("_output_shapes", None)
+
+
+def straighten_loops(graph: Any) -> None:
+    """Makes one iteration of each TF1 while loop a straight line, in place: shapes pass an Identity, but no Enter and no back edge."""
+    loops = {node.name for node in graph.node if node.op == "NextIteration"}
+    for node in graph.node:
+        if node.op in ("Enter", "Exit", "NextIteration"):
+            node.op = "Identity"
+            for name in [name for name in node.attr if name != "T"]:
+                del node.attr[name]
+        elif node.op == "Merge":
+            inputs = [name for name in node.input if name.split(":")[0] not in loops]
+            del node.input[:]
+            node.input.extend(inputs)
+            node.attr["N"].i = sum(not name.startswith("^") for name in inputs)
 
 
 def inferred_shapes(graph: Any, names: Sequence[str]) -> list[list[tuple[tuple[int, ...] | None, int]]]:

@@ -1,0 +1,152 @@
+"""Concrete functions: calls laid flat, captured variables, the user's line where tracing stops."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+tf = pytest.importorskip("tensorflow")
+
+from pardnn import Graph, Kind, write_graph  # noqa: E402
+from pardnn.capture_common import CaptureError, Costing  # noqa: E402
+from pardnn.capture_tensorflow import capture_function, function_with_report, main  # noqa: E402
+from pardnn.costs import cost_model  # noqa: E402
+
+
+def costing() -> Costing:
+    return Costing(cost_model("roofline:V100"))
+
+
+def by_op(graph: Graph, op: str) -> list[int]:
+    return [n for n in range(graph.num_nodes) if graph.op_name(n) == op]
+
+
+@pytest.fixture(scope="module")
+def train_step() -> Any:
+    """Two dense layers by nested functions, and an update written by hand."""
+    weights = [tf.Variable(tf.zeros(shape), name=name) for name, shape in (("in", (16, 32)), ("out", (32, 4)))]
+    scale = tf.constant([[2.0] * 32] * 8)  # large enough not to become a Const
+
+    @tf.function
+    def hidden(x: Any) -> Any:
+        return tf.nn.relu(tf.matmul(x, weights[0]) * scale)
+
+    @tf.function
+    def step(x: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(tf.matmul(hidden(x), weights[1]) - y))
+        for w, g in zip(weights, tape.gradient(loss, weights)):
+            w.assign_sub(0.1 * g)
+        return loss
+
+    step.weights = weights
+    return step
+
+
+ARGS = (tf.TensorSpec([8, 16]), tf.TensorSpec([8, 4]))
+
+
+def test_variables_keep_their_names_and_sizes(train_step: Any) -> None:
+    graph = capture_function(train_step, *ARGS)
+    assert {graph.names[n]: int(graph.mem[n]) for n in by_op(graph, "VarHandleOp")} == {"in": 16 * 32 * 4, "out": 32 * 4 * 4}
+    assert all(graph.kind[n] == Kind.RESIDUAL for n in by_op(graph, "VarHandleOp"))
+
+
+def test_captured_constants_live_for_the_whole_run(train_step: Any) -> None:
+    graph = capture_function(train_step, *ARGS)
+    held = [n for n in range(graph.num_nodes) if graph.kind[n] == Kind.RESIDUAL and graph.mem[n] == 8 * 32 * 4 and graph.op_name(n) == "Placeholder"]
+    assert len(held) == 1
+
+
+def test_no_call_is_left_and_products_are_those_of_the_step(train_step: Any) -> None:
+    counted = costing()
+    graph, report = function_with_report(train_step, ARGS, costing=counted)
+    assert not by_op(graph, "PartitionedCall") and not by_op(graph, "StatefulPartitionedCall")
+    assert report.of("calls of functions inlined") >= 2
+    # Forward twice, gradients of both weights, and of the hidden layer; nobody asks for that of the input.
+    assert counted.flops == 2 * 8 * (2 * 16 * 32 + 3 * 32 * 4)
+
+
+def test_updates_are_references_behind_all_users_of_the_old_value(train_step: Any) -> None:
+    graph = capture_function(train_step, *ARGS)
+    updates = by_op(graph, "AssignSubVariableOp")
+    assert len(updates) == 2 and all(graph.kind[n] == Kind.REFERENCE for n in updates)
+    position = {int(n): i for i, n in enumerate(graph.topological_order())}
+    # The hidden layer's gradient reads 'out' after the forward pass; its update has an edge from that product.
+    users = [n for n in by_op(graph, "MatMul") if graph.names.index("out") in roots_read(graph, n)]
+    update = next(n for n in updates if graph.names.index("out") in graph.source[graph.target == n].tolist())
+    assert len(users) == 2
+    for user in users:
+        assert position[user] < position[update]
+        assert user in graph.source[graph.target == update].tolist()
+
+
+def roots_read(graph: Graph, node: int) -> set[int]:
+    roots = set()
+    for source in graph.source[graph.target == node].tolist():
+        while graph.alias[source] >= 0:
+            source = int(graph.alias[source])
+        roots.add(source)
+    return roots
+
+
+def test_samples_are_the_leading_dimension(train_step: Any) -> None:
+    assert capture_function(train_step, *ARGS).samples_per_step == 8
+    assert capture_function(train_step, *ARGS, samples=3).samples_per_step == 3
+
+
+def test_a_value_that_is_used_after_its_update_is_a_copy() -> None:
+    w = tf.Variable(tf.zeros([64]), name="w")
+
+    @tf.function
+    def step() -> Any:
+        old = w.read_value()
+        new = w.assign_add(tf.ones([64])).read_value()
+        return old * new
+
+    graph, report = function_with_report(step, (), costing=costing())
+    assert report.of("reads of variables that keep a copy, as the value is used after an update") == 1
+    copies = [n for n in by_op(graph, "ReadVariableOp") if graph.alias[n] < 0]
+    assert [int(graph.mem[n]) for n in copies] == [64 * 4]
+
+
+def test_while_is_one_node_with_the_work_of_its_iterations() -> None:
+    w = tf.Variable(tf.zeros([32, 32]), name="w")
+
+    @tf.function
+    def step(x: Any) -> Any:
+        return tf.while_loop(lambda i, h: i < 5, lambda i, h: (i + 1, tf.matmul(h, w)), [tf.constant(0), x])[1]
+
+    counted = costing()
+    graph, report = function_with_report(step, (tf.TensorSpec([8, 32]),), costing=counted, iterations=5)
+    loops = [n for n in range(graph.num_nodes) if "While" in graph.op_name(n)]
+    assert len(loops) == 1 and graph.comp[loops[0]] > 0
+    assert counted.flops == 5 * 2 * 8 * 32 * 32
+    assert report.of("While loops taken as one node of 5 iterations") == 1
+
+
+def test_tracing_that_stops_names_the_users_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "branchy.py"
+    source.write_text("import tensorflow as tf\n\n@tf.function(autograph=False)\ndef step(x):\n    if tf.reduce_sum(x) > 0:\n        return x\n"
+                      "    return -x\n\ndef make():\n    return step, (tf.TensorSpec([4]),)\n")
+    assert main([f"{source}:make", "-o", str(tmp_path / "g.h5")]) == 3
+    error = capsys.readouterr().err
+    assert "branchy.py:5" in error and "tf.cond" in error and error.count("\n") == 1
+    assert list(tmp_path.glob("*.h5")) == []
+
+
+def test_what_is_no_function_is_refused() -> None:
+    with pytest.raises(CaptureError, match="expected a tf.function"):
+        capture_function(len, tf.TensorSpec([4]))
+
+
+def test_the_partitioner_takes_it(train_step: Any, pardnn_binary: str, tmp_path: Path) -> None:
+    write_graph(tmp_path / "g.h5", capture_function(train_step, *ARGS))
+    subprocess.run([pardnn_binary, "validate", str(tmp_path / "g.h5")], check=True, capture_output=True)
+    subprocess.run([pardnn_binary, "partition", str(tmp_path / "g.h5"), "--devices", "2", "--memory", "1GiB", "--preset", "fast",
+                    "-o", str(tmp_path / "p.tsv")], check=True, capture_output=True)
