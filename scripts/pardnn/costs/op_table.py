@@ -24,6 +24,7 @@ class Kind(Enum):
 
 
 _STREAM = """
+_fft_c2c _fft_c2r _fft_r2c adaptive_avg_pool1d
 __and__ __lshift__ __or__ __rshift__ __xor__ _amp_foreach_non_finite_check_and_unscale _amp_update_scale _fused_adagrad _fused_adam
 _fused_adamw _fused_dropout _fused_rms_norm _fused_rms_norm_backward _fused_sgd _masked_scale _thnn_fused_gru_cell
 _thnn_fused_gru_cell_backward _thnn_fused_lstm_cell _thnn_fused_lstm_cell_backward _thnn_fused_lstm_cell_backward_impl abs absolute

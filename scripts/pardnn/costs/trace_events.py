@@ -100,7 +100,7 @@ class TraceEvents:
         start, args = _ns(event.get("ts")), event.get("args") or {}
         if start is None or not isinstance(args, dict):
             self.unusable += 1
-        elif (correlation := _integer(args, "correlation")) != _NONE:
+        elif (correlation := _integer(args, "correlation")) > 0:  # 0: nothing was launched
             self._launches.add(self._thread(event), start, correlation)
 
     def _on_device(self, event: dict[str, Any]) -> None:

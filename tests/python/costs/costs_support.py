@@ -76,7 +76,7 @@ def write_trace(path: Path, events: list[dict[str, Any]]) -> Path:
 def large_trace(size: int) -> Iterator[bytes]:
     """A trace of about ``size`` bytes in pieces: Python frames, operations, launches and kernels of 1000 layers, step after step."""
     yield b'{"schemaVersion": 1, "traceEvents": [\n'
-    done = index = 0
+    done, index = 0, 1
     while done < size:
         piece = []
         for _ in range(1000):

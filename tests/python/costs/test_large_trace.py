@@ -39,5 +39,6 @@ def test_memory_is_a_small_part_of_the_file(tmp_path, size):
     assert large.stat().st_size > size
     _, least = peak_mib(small)
     lines, most = peak_mib(large)
+    assert len(lines) == 2 and lines[1].endswith(" x aten::mm")  # nothing repeated, lost, unusable or put right
     assert lines[0].startswith(f"{large}: ") and " operations, 1,000 different, times on the device" in lines[0]
     assert most < least + 60 + 0.25 * size / 2**20  # two pieces of 4 MiB as bytes and text, sorting; 50 bytes of an event's 200
