@@ -20,6 +20,7 @@ from .cost_cache import CostCache, call_text
 from .flops import matrix_flops
 from .op_names import op_name
 from .sample_values import bytes_needed, real_arguments
+from .traffic import workspace
 
 if TYPE_CHECKING:
     import torch
@@ -64,15 +65,18 @@ class MeasuredModel:
 
     def cost(self, call: OpCall) -> Cost:
         """The time from the cache or a run, else the fallback's. Views take no device time and are the fallback's on a GPU."""
-        model = self.fallback.cost(call)
         if call.is_view and self.device.type != "cpu":
-            return model
+            return self.fallback.cost(call)
         ns = self._time(call)
         if ns is None:
-            return model
+            return self.fallback.cost(call)
         self.measured += 1
         exact = matrix_flops(call)
-        return Cost(ns, model.temp, (call.flops if exact is None else exact) or 0, How.MEASURED)
+        return Cost(ns, self.temp(call), (call.flops if exact is None else exact) or 0, How.MEASURED)
+
+    def temp(self, call: OpCall) -> int:
+        """Workspace alone, in bytes: the fallback's."""
+        return workspace(self.fallback, call)
 
     def finish(self) -> list[str]:
         """Saves the cache. How many calls were measured, and what couldn't be. Raises ValueError where nothing could."""

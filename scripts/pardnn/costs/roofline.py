@@ -64,10 +64,14 @@ class RooflineModel:
             return Cost(self.device.view_ns)
         seconds = max(self._arithmetic(call, flops, exact is not None), moved.bytes / (self.device.bandwidth * self.efficiency.bandwidth))
         how = How.MODELLED if moved.known or flops is not None else How.GUESSED
-        temp = moved.temp
-        if exact is not None and self.workspace:
-            temp += min(self.workspace, unfolded_elements(call) * call.inputs()[0].itemsize)
-        return Cost(self.device.launch_ns + int(seconds * 1e9), temp, flops or 0, how)
+        return Cost(self.device.launch_ns + int(seconds * 1e9), moved.temp + self._unfolded(call), flops or 0, how)
+
+    def temp(self, call: OpCall) -> int:
+        """Workspace alone, in bytes."""
+        return traffic(call).temp + self._unfolded(call)
+
+    def _unfolded(self, call: OpCall) -> int:
+        return min(self.workspace, unfolded_elements(call) * call.inputs()[0].itemsize) if self.workspace and call.inputs() else 0
 
     def _arithmetic(self, call: OpCall, flops: int | None, exact: bool) -> float:
         """Seconds. ``exact``: ``flops`` are those of a matrix product; else the operation's name must tell."""

@@ -19,6 +19,7 @@ from .call import Cost, CostModel, How, OpCall, TensorSpec
 from .flops import matrix_flops
 from .op_names import op_name
 from .trace_events import Int64, TraceError, TraceEvents
+from .traffic import workspace
 
 _TYPES = {
     "float": "float32", "double": "float64", "long int": "int64", "long": "int64", "int": "int32", "short int": "int16", "short": "int16",
@@ -55,14 +56,13 @@ class TraceModel:
 
     def cost(self, call: OpCall) -> Cost:
         """The median time of such operations in the trace; the workspace is the fallback's. O(tensors of the call)."""
-        model = self.fallback.cost(call)
         ns = self._find(call)
         if ns is None:
             self.unmatched[call.op] += 1
-            return model
+            return self.fallback.cost(call)
         self.matched += 1
         exact = matrix_flops(call)
-        return Cost(ns, model.temp, (call.flops if exact is None else exact) or 0, How.MEASURED)
+        return Cost(ns, workspace(self.fallback, call), (call.flops if exact is None else exact) or 0, How.MEASURED)
 
     def finish(self) -> list[str]:
         """How many calls the trace had, and which it had not. Raises TraceError where it had none."""

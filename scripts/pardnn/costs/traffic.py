@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .call import OpCall, TensorSpec
+from .call import CostModel, OpCall, TensorSpec
 from .op_names import OpName, op_name
 from .op_table import Kind, op_kind
 
@@ -52,6 +52,12 @@ def traffic(call: OpCall) -> Traffic:
     if name.base in _OVERWRITES and inputs:
         return Traffic(rest + first, 0, True)
     return Traffic(read + written, 0, kind is not None)
+
+
+def workspace(model: CostModel, call: OpCall) -> int:
+    """The workspace that ``model`` would give ``call``, in bytes, where it can tell that without a time; else what is known of the operation."""
+    own = getattr(model, "temp", None)
+    return int(own(call)) if own is not None else traffic(call).temp
 
 
 def _size(tensors: list[TensorSpec]) -> int:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from costs_support import aten, f32, kernel, launch, operation, recorded_calls, write_trace
-from pardnn.costs import Coverage, How, OpCall, TraceError, cost_model, finish
+from pardnn.costs import Coverage, How, OpCall, TensorSpec, TraceError, cost_model, finish
 from pardnn.costs.trace import TraceModel
 
 MM = aten("mm.default", f32(4, 8), f32(8, 2), out=f32(4, 2))
@@ -100,6 +100,18 @@ def test_what_is_not_in_the_trace_is_left_to_the_fallback_and_counted(tmp_path):
     lines = finish(traced)
     assert lines[-2].endswith("1 of 3 calls are in the trace (33.3 %)")
     assert lines[-1] == "not in the trace, most first: aten::mm.default x1, aten::relu.default x1"
+
+
+def test_a_matched_call_never_asks_the_fallback_for_a_time(tmp_path):
+    class Fails:
+        def cost(self, call):
+            raise AssertionError("asked")
+
+    rows, index = f32(4, 8), TensorSpec((4,), "int64", 8)
+    path = write_trace(tmp_path / "t.json", [operation("aten::embedding_dense_backward", 0, 40, [[4, 8], [4], [], [], []], id=5,
+                                                       types=["float", "long int", "Scalar", "Scalar", "Scalar"])])
+    cost = TraceModel(path, Fails()).cost(aten("embedding_dense_backward.default", rows, index, 9, -1, False, out=f32(9, 8)))
+    assert (cost.ns, cost.temp) == (40_000, 2 * 4 * 8)
 
 
 def test_trace_with_none_of_the_operations_is_an_error(tmp_path):
