@@ -23,7 +23,7 @@ struct Options {
   int threads = 0;
   /// A placement to start from (internal numbering), beside the tool's own starts.
   std::optional<Placement> start;
-  /// Asked between steps; true ends the run early with the best placement so far. Empty: never.
+  /// Asked between steps, on the thread that called; true ends the run early with the best placement so far. Empty: never.
   std::function<bool()> should_stop;
   /// May be null.
   Progress* progress = nullptr;

@@ -69,4 +69,12 @@ ThreadScope::ThreadScope(int threads)
 
 ThreadScope::~ThreadScope() { omp_set_num_threads(openmp_before_); }
 
+int allowed_threads() {
+  return static_cast<int>(tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+}
+
+OneOpenMpThread::OneOpenMpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+
+OneOpenMpThread::~OneOpenMpThread() { omp_set_num_threads(before_); }
+
 }  // namespace pardnn

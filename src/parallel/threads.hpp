@@ -35,4 +35,19 @@ class ThreadScope {
   int openmp_before_;
 };
 
+/// Threads that oneTBB work may use now.
+int allowed_threads();
+
+/// While it lives, OpenMP regions started by this thread have one thread: for the steps of what already runs on several.
+class OneOpenMpThread {
+ public:
+  OneOpenMpThread();
+  ~OneOpenMpThread();
+  OneOpenMpThread(const OneOpenMpThread&) = delete;
+  OneOpenMpThread& operator=(const OneOpenMpThread&) = delete;
+
+ private:
+  int before_;
+};
+
 }  // namespace pardnn

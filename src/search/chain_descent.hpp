@@ -13,6 +13,7 @@ struct DescentOptions {
   /// Node starts that probes, and nodes and edges that whole runs, may cost in all.
   std::int64_t visits = 10'000'000;
   std::uint64_t seed = 1;
+  int threads = 1;  ///< that probe; the result does not depend on it
   /// Stop once this makespan is reached (a lower bound).
   Nanoseconds good_enough = 0;
   std::function<bool()> should_stop;

@@ -1,10 +1,14 @@
 #include "search/improvement.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "parallel/in_order.hpp"
 #include "search/anneal.hpp"
 #include "search/chain_descent.hpp"
 #include "search/key_anneal.hpp"
@@ -45,10 +49,10 @@ std::int64_t round_visits(Size size) { return size == Size::tiny ? 2 * kRoundVis
 class Improver {
  public:
   Improver(Pool& pool, const ImprovementOptions& options)
-      : pool_(pool), options_(options), graph_(pool.judge().costs().graph()),
-        run_(graph_.num_nodes() + graph_.num_edges() + 32), size_(size_of(run_)) {
+      : pool_(pool), options_(options), costs_(pool.judge().costs()), graph_(costs_.graph()), policy_(pool.judge().policy()),
+        run_(graph_.num_nodes() + graph_.num_edges() + 32), size_(size_of(run_)), threads_(side_by_side(run_)) {
     // Ports make a run cost half as much again.
-    if (pool.judge().costs().machine().links == Links::ports) run_ += run_ / 2;
+    if (costs_.machine().links == Links::ports) run_ += run_ / 2;
   }
 
   bool is_finished() const {
@@ -62,48 +66,71 @@ class Improver {
     const bool small = size_ <= Size::small;
     const std::vector<Candidate> starts = pool_.candidates();
     const std::int64_t each = visits / (small ? 6 : 3) / static_cast<std::int64_t>(starts.size());
-    std::int64_t done = 0;
-    for (const Candidate& start : starts) {
-      if (is_finished()) return;
-      descend(start, each);
-      stage.reach(++done);
-    }
+    std::vector<Attempt> attempts;
+    for (const Candidate& start : starts) attempts.push_back(descent(start, each));
     if (small) {
       // Two short runs do more than one long one.
-      for (const int half : {0, 1}) {
-        if (!is_finished()) anneal_lists(usual_method(), visits / 8, half);
-      }
-      if (!is_finished()) anneal(Candidate(pool_.best()), visits / 4, 0);
+      for (const int half : {0, 1}) attempts.push_back(annealed_lists(usual_method(), visits / 8, half));
     }
-    if (!is_finished()) rebuild(Candidate(pool_.best()), visits / 4, 0);
-    if (!is_finished()) descend(Candidate(pool_.best()), visits / (small ? 12 : 4));
+    try_all(attempts, &stage);
+    if (small) try_one(annealing(pool_.best(), visits / 4, 0));
+    try_one(rebuilding(pool_.best(), visits / 4, 0));
+    try_one(descent(pool_.best(), visits / (small ? 12 : 4)));
   }
 
   /// One more attempt from one of the best: rebuilt windows, and, while an emulation costs little, annealing of either kind.
   void further_round(int round) {
     const std::int64_t visits = round_visits(size_);
     const auto rank = static_cast<std::size_t>(round / 2) % pool_.candidates().size();
-    Candidate start = round % 2 == 0 ? pool_.best() : pool_.candidates()[rank];
-    switch (attempt(round)) {
-      case Attempt::lists: {
+    const Candidate& start = round % 2 == 0 ? pool_.best() : pool_.candidates()[rank];
+    switch (kind_of(round)) {
+      case Kind::lists: {
         constexpr ListMethod kMethods[] = {ListMethod::etf, ListMethod::eil, ListMethod::etf, ListMethod::heft};
-        anneal_lists(kMethods[round / 2 % 4], visits, round);
+        try_one(annealed_lists(kMethods[round / 2 % 4], visits, round));
         break;
       }
-      case Attempt::placements: anneal(std::move(start), visits, round); break;
-      case Attempt::windows: rebuild(std::move(start), visits, round); break;
+      case Kind::placements: try_one(annealing(start, visits, round)); break;
+      case Kind::windows: try_one(rebuilding(start, visits, round)); break;
     }
-    if (!is_finished()) descend(Candidate(pool_.best()), visits / 4, round);
+    try_one(descent(pool_.best(), visits / 4, round));
   }
 
  private:
-  enum class Attempt { lists, placements, windows };
+  enum class Kind { lists, placements, windows };
 
-  Attempt attempt(int round) const {
-    constexpr Attempt kTiny[] = {Attempt::windows, Attempt::lists, Attempt::placements, Attempt::lists};
-    constexpr Attempt kSmall[] = {Attempt::windows, Attempt::placements, Attempt::windows, Attempt::lists};
+  /// One way of improving from one start, on `threads` threads at most; what it gives does not depend on them. Knows nothing of the pool.
+  using Attempt = std::function<Candidate(Judge& judge, int threads)>;
+
+  Kind kind_of(int round) const {
+    constexpr Kind kTiny[] = {Kind::windows, Kind::lists, Kind::placements, Kind::lists};
+    constexpr Kind kSmall[] = {Kind::windows, Kind::placements, Kind::windows, Kind::lists};
     if (size_ == Size::tiny) return kTiny[round % 4];
-    return size_ == Size::small ? kSmall[round % 4] : Attempt::windows;
+    return size_ == Size::small ? kSmall[round % 4] : Kind::windows;
+  }
+
+  void try_one(const Attempt& attempt) {
+    if (!is_finished()) pool_.keep(attempt(pool_.judge(), threads_));
+  }
+
+  /// All of them; what they give is kept in their order, until the search is finished. Small graphs: side by side.
+  void try_all(const std::vector<Attempt>& attempts, StageClock::Stage* stage) {
+    if (is_finished()) return;
+    const int width = size_ <= Size::small ? threads_ : 1;
+    Spares<Judge> judges;
+    make_in_order(
+        static_cast<std::int64_t>(attempts.size()), width,
+        [&](std::int64_t i) {
+          const Attempt& attempt = attempts[static_cast<std::size_t>(i)];
+          if (width == 1) return attempt(pool_.judge(), threads_);
+          return attempt(*judges.lend([&] { return std::make_unique<Judge>(costs_, policy_); }), 1);
+        },
+        [&](std::int64_t i, Candidate candidate) {
+          pool_.keep(std::move(candidate));
+          stage->reach(i + 1);
+          over_ = is_finished();
+          return !over_;
+        });
+    over_ = false;
   }
 
   std::uint64_t seed(int round) const { return options_.seed * 1000 + static_cast<std::uint64_t>(round) + 1; }
@@ -114,60 +141,73 @@ class Improver {
     Options given;
     given.seed = seed(round);
     given.good_enough = options_.lower_bound;
-    given.should_stop = options_.should_stop;
+    given.should_stop = [this] { return over_ || (options_.should_stop && options_.should_stop()); };
     return given;
   }
 
-  void keep(Candidate candidate, const Candidate& start, const char* what) {
+  static Candidate named(Candidate candidate, const Candidate& start, const char* what) {
     if (candidate.score < start.score && !candidate.origin.ends_with(what)) candidate.origin += what;
-    pool_.keep(std::move(candidate));
+    return candidate;
   }
 
-  void descend(const Candidate& start, std::int64_t visits, int round = 0) {
-    DescentOptions descent = limited<DescentOptions>(round);
-    descent.visits = visits / kDescentVisit;
-    keep(descend_chain(pool_.judge(), start, descent), start, ", chain descent");
+  Attempt descent(const Candidate& start, std::int64_t visits, int round = 0) const {
+    return [this, start, visits, round](Judge& judge, int threads) {
+      DescentOptions descent = limited<DescentOptions>(round);
+      descent.visits = visits / kDescentVisit;
+      descent.threads = size_ == Size::tiny ? 1 : threads;
+      return named(descend_chain(judge, start, descent), start, ", chain descent");
+    };
   }
 
-  void rebuild(const Candidate& start, std::int64_t visits, int round) {
-    RebuildOptions rebuilding = limited<RebuildOptions>(round);
-    rebuilding.runs = visits / run_ / kDecodeVisit;
-    keep(rebuild_windows(pool_.judge(), start, rebuilding), start, ", windows rebuilt");
+  Attempt rebuilding(const Candidate& start, std::int64_t visits, int round) const {
+    return [this, start, visits, round](Judge& judge, int threads) {
+      RebuildOptions rebuilding = limited<RebuildOptions>(round);
+      rebuilding.runs = visits / run_ / kDecodeVisit;
+      rebuilding.threads = threads;
+      return named(rebuild_windows(judge, start, rebuilding), start, ", windows rebuilt");
+    };
   }
 
-  void anneal(const Candidate& start, std::int64_t visits, int round) {
-    AnnealOptions annealing = limited<AnnealOptions>(round);
-    annealing.runs = std::min(visits / run_, kMostRunsPerUnit * graph_.num_units());
-    Candidate better = start;
-    if (!start.score.feasible() && annealing.runs >= 100 * graph_.num_units()) {
-      // Nothing fits yet: half of the runs hot enough to cross from one shape to another.
-      annealing.runs /= 2;
-      annealing.start_millionths = kHot;
-      better = pardnn::anneal(pool_.judge(), std::move(better), annealing);
-      annealing.start_millionths = AnnealOptions{}.start_millionths;
-    }
-    keep(pardnn::anneal(pool_.judge(), std::move(better), annealing), start, ", annealed");
+  Attempt annealing(const Candidate& start, std::int64_t visits, int round) const {
+    return [this, start, visits, round](Judge& judge, int) {
+      AnnealOptions annealing = limited<AnnealOptions>(round);
+      annealing.runs = std::min(visits / run_, kMostRunsPerUnit * graph_.num_units());
+      Candidate better = start;
+      if (!start.score.feasible() && annealing.runs >= 100 * graph_.num_units()) {
+        // Nothing fits yet: half of the runs hot enough to cross from one shape to another.
+        annealing.runs /= 2;
+        annealing.start_millionths = kHot;
+        better = anneal(judge, std::move(better), annealing);
+        annealing.start_millionths = AnnealOptions{}.start_millionths;
+      }
+      return named(anneal(judge, std::move(better), annealing), start, ", annealed");
+    };
   }
 
   /// What makes the most of a list under each policy.
-  ListMethod usual_method() const { return pool_.judge().policy() == Policy::priority ? ListMethod::etf : ListMethod::eil; }
+  ListMethod usual_method() const { return policy_ == Policy::priority ? ListMethod::etf : ListMethod::eil; }
 
-  void anneal_lists(ListMethod method, std::int64_t visits, int round) {
-    const Judge& judge = pool_.judge();
-    KeyAnnealOptions annealing = limited<KeyAnnealOptions>(round);
-    annealing.decoder.method = method;
-    annealing.decoder.lazy_sources = true;
-    annealing.decoder.ports = judge.costs().machine().links == Links::ports;
-    if (judge.policy() == Policy::priority) annealing.decoder.dispatch = Dispatch::bottom_level;
-    annealing.runs = std::min(visits / run_ / kDecodeVisit, kMostRunsPerUnit * graph_.num_units());
-    pool_.keep(anneal_keys(pool_.judge(), annealing));
+  Attempt annealed_lists(ListMethod method, std::int64_t visits, int round) const {
+    return [this, method, visits, round](Judge& judge, int) {
+      KeyAnnealOptions annealing = limited<KeyAnnealOptions>(round);
+      annealing.decoder.method = method;
+      annealing.decoder.lazy_sources = true;
+      annealing.decoder.ports = costs_.machine().links == Links::ports;
+      if (policy_ == Policy::priority) annealing.decoder.dispatch = Dispatch::bottom_level;
+      annealing.runs = std::min(visits / run_ / kDecodeVisit, kMostRunsPerUnit * graph_.num_units());
+      return anneal_keys(judge, annealing);
+    };
   }
 
   Pool& pool_;
   const ImprovementOptions& options_;
+  const CostModel& costs_;
   const Graph& graph_;
+  Policy policy_;
   std::int64_t run_;  ///< visits of a whole emulation
   Size size_;
+  int threads_;
+  std::atomic<bool> over_ = false;  ///< what the others of try_all find does not count any more
 };
 
 }  // namespace

@@ -43,66 +43,8 @@ struct PartialRun::BaseNodes {
   Nanoseconds last_round = -1;
 };
 
-/// Per node state of a probe, made up from the base when a node is first touched.
-struct PartialRun::ProbeNodes {
-  PartialRun& run;
-  std::span<const DeviceId> device;
-  Nanoseconds since;  // time of the snapshot
-  std::span<const Watch> watches;
-  std::span<const Nanoseconds> latest;
-  std::size_t next = 0;
-  bool gained = false;
-
-  void touch(NodeId v) {
-    if (run.stamp_[v] == run.probe_) return;
-    run.stamp_[v] = run.probe_;
-    Nanoseconds ready = 0;
-    std::int64_t missing = 0;
-    const Graph& graph = *run.graph_;
-    for (EdgeId i = graph.in_begin(v); i < graph.in_end(v); ++i) {
-      const NodeId u = graph.source(i);
-      if (run.schedule_.finish[u] >= since) {
-        ++missing;
-        continue;
-      }
-      const EdgeId e = graph.in_edge(i);
-      Nanoseconds at = run.schedule_.finish[u] + run.costs_->cost(e, device[u], device[v]);
-      if (!run.delivered_.empty() && device[u] != device[v]) at = std::max(at, run.delivered_[e]);
-      ready = std::max(ready, at);
-    }
-    run.probe_ready_[v] = ready;
-    run.probe_missing_[v] = missing;
-  }
-
-  Nanoseconds& ready(NodeId v) {
-    touch(v);
-    return run.probe_ready_[v];
-  }
-  std::int64_t& missing(NodeId v) { return run.probe_missing_[v]; }
-  Nanoseconds& delivered(EdgeId e) { return run.probe_delivered_[e]; }
-
-  void round(Nanoseconds now) {
-    if (next < watches.size() && now >= watches[next].start) late = true;
-  }
-  bool start(NodeId v, Nanoseconds now, Nanoseconds) {
-    ++run.probed_starts_;
-    if (late || now > latest[v]) return false;
-    if (run.watch_stamp_[v] != run.probe_) return true;
-    run.watch_stamp_[v] = 0;  // started
-    run.probe_start_[v] = now;
-    while (next < watches.size() && run.watch_stamp_[watches[next].node] == 0) {
-      if (run.probe_start_[watches[next].node] >= watches[next].start) return false;
-      ++next;
-    }
-    gained = next == watches.size();
-    return !gained;
-  }
-  bool late = false;
-};
-
 PartialRun::PartialRun(const CostModel& costs, Policy policy)
-    : costs_(&costs), graph_(&costs.graph()), policy_(policy), devices_(costs.graph(), costs.num_devices()),
-      probe_devices_(costs.graph(), costs.num_devices()) {
+    : costs_(&costs), graph_(&costs.graph()), policy_(policy), devices_(costs.graph(), costs.num_devices()) {
   const std::size_t nodes = static_cast<std::size_t>(graph_->num_nodes());
   schedule_.start.resize(nodes);
   schedule_.finish.resize(nodes);
@@ -111,15 +53,7 @@ PartialRun::PartialRun(const CostModel& costs, Policy policy)
   for (NodeId v = 0; v < graph_->num_nodes(); ++v) {
     if (graph_->in_degree(v) == 0) sources_.push_back(v);
   }
-  stamp_.assign(nodes, 0);
-  watch_stamp_.assign(nodes, 0);
-  probe_ready_.resize(nodes);
-  probe_start_.resize(nodes);
-  probe_missing_.resize(nodes);
-  if (costs.machine().links == Links::ports) {
-    delivered_.resize(static_cast<std::size_t>(graph_->num_edges()));
-    probe_delivered_.resize(delivered_.size());
-  }
+  if (costs.machine().links == Links::ports) delivered_.resize(static_cast<std::size_t>(graph_->num_edges()));
 }
 
 void PartialRun::rebase(std::span<const DeviceId> device, std::span<const std::int64_t> priority) {
@@ -162,23 +96,91 @@ void PartialRun::latest_starts(std::span<const DeviceId> device, std::vector<Nan
   }
 }
 
-bool PartialRun::all_earlier(std::span<const DeviceId> device, std::span<const std::int64_t> priority, Nanoseconds from,
-                             std::span<const Watch> watches, std::span<const Nanoseconds> latest) {
-  if (watches.empty() || used_snapshots_ == 0) return false;
-  const auto begin = snapshots_.begin(), end = begin + static_cast<std::ptrdiff_t>(used_snapshots_);
-  auto after = std::upper_bound(begin, end, from, [](Nanoseconds time, const Snapshot& snapshot) { return time < snapshot.time; });
-  const Snapshot& snapshot = after == begin ? *begin : *std::prev(after);
+/// Per node state of a probe, made up from the base when a node is first touched.
+struct Probes::Nodes {
+  Probes& probe;
+  const PartialRun& base;
+  std::span<const DeviceId> device;
+  Nanoseconds since;  // time of the snapshot
+  std::span<const Watch> watches;
+  std::span<const Nanoseconds> latest;
+  std::size_t next = 0;
+  bool gained = false;
+
+  void touch(NodeId v) {
+    if (probe.stamp_[v] == probe.probe_) return;
+    probe.stamp_[v] = probe.probe_;
+    Nanoseconds ready = 0;
+    std::int64_t missing = 0;
+    const Graph& graph = *base.graph_;
+    for (EdgeId i = graph.in_begin(v); i < graph.in_end(v); ++i) {
+      const NodeId u = graph.source(i);
+      if (base.schedule_.finish[u] >= since) {
+        ++missing;
+        continue;
+      }
+      const EdgeId e = graph.in_edge(i);
+      Nanoseconds at = base.schedule_.finish[u] + base.costs_->cost(e, device[u], device[v]);
+      if (!base.delivered_.empty() && device[u] != device[v]) at = std::max(at, base.delivered_[e]);
+      ready = std::max(ready, at);
+    }
+    probe.ready_[v] = ready;
+    probe.missing_[v] = missing;
+  }
+
+  Nanoseconds& ready(NodeId v) {
+    touch(v);
+    return probe.ready_[v];
+  }
+  std::int64_t& missing(NodeId v) { return probe.missing_[v]; }
+  Nanoseconds& delivered(EdgeId e) { return probe.delivered_[e]; }
+
+  void round(Nanoseconds now) {
+    if (next < watches.size() && now >= watches[next].start) late = true;
+  }
+  bool start(NodeId v, Nanoseconds now, Nanoseconds) {
+    ++probe.started_;
+    if (late || now > latest[v]) return false;
+    if (probe.watch_stamp_[v] != probe.probe_) return true;
+    probe.watch_stamp_[v] = 0;  // started
+    probe.start_[v] = now;
+    while (next < watches.size() && probe.watch_stamp_[watches[next].node] == 0) {
+      if (probe.start_[watches[next].node] >= watches[next].start) return false;
+      ++next;
+    }
+    gained = next == watches.size();
+    return !gained;
+  }
+  bool late = false;
+};
+
+Probes::Probes(const PartialRun& base)
+    : base_(&base), delivered_(base.delivered_.size()), devices_(*base.graph_, base.costs_->num_devices()) {
+  const std::size_t nodes = static_cast<std::size_t>(base.graph_->num_nodes());
+  stamp_.assign(nodes, 0);
+  watch_stamp_.assign(nodes, 0);
+  ready_.resize(nodes);
+  start_.resize(nodes);
+  missing_.resize(nodes);
+}
+
+bool Probes::all_earlier(std::span<const DeviceId> device, std::span<const std::int64_t> priority, Nanoseconds from,
+                         std::span<const Watch> watches, std::span<const Nanoseconds> latest) {
+  if (watches.empty() || base_->used_snapshots_ == 0) return false;
+  const auto begin = base_->snapshots_.begin(), end = begin + static_cast<std::ptrdiff_t>(base_->used_snapshots_);
+  auto after = std::upper_bound(begin, end, from, [](Nanoseconds time, const PartialRun::Snapshot& snapshot) { return time < snapshot.time; });
+  const PartialRun::Snapshot& snapshot = after == begin ? *begin : *std::prev(after);
   ++probe_;
   for (const Watch& watch : watches) watch_stamp_[watch.node] = probe_;
-  ProbeNodes nodes{*this, device, snapshot.time, watches, latest};
-  const RunInputs inputs{device, policy_, priority};
-  EventLoop<ProbeNodes> loop(*costs_, inputs, probe_devices_, nodes);
+  Nodes nodes{*this, *base_, device, snapshot.time, watches, latest};
+  const RunInputs inputs{device, base_->policy_, priority};
+  EventLoop<Nodes> loop(*base_->costs_, inputs, devices_, nodes);
   if (after - begin > 1) {
-    probe_devices_ = snapshot.devices;
+    devices_ = snapshot.devices;
   } else {
     // From the very beginning: sources queue where they are now.
-    probe_devices_.clear();
-    for (const NodeId v : sources_) loop.enter(v);
+    devices_.clear();
+    for (const NodeId v : base_->sources_) loop.enter(v);
   }
   loop.run();
   return nodes.gained;

@@ -16,8 +16,7 @@ struct Watch {
   Nanoseconds start;  ///< its start in the base run
 };
 
-/// Keeps one whole run (the base) with snapshots, and probes changes of it from the snapshot before the change on. One
-/// per thread.
+/// Keeps one whole run (the base) with snapshots on the way.
 class PartialRun {
  public:
   PartialRun(const CostModel& costs, Policy policy);
@@ -36,6 +35,32 @@ class PartialRun {
   /// times: 0 slack along the critical chain. O(V + E).
   void latest_starts(std::span<const DeviceId> device, std::vector<Nanoseconds>& latest) const;
 
+ private:
+  friend class Probes;
+  struct BaseNodes;
+  struct Snapshot {
+    Nanoseconds time;  ///< all events before this time are over, none at it
+    DeviceStates devices;
+  };
+
+  const CostModel* costs_;
+  const Graph* graph_;
+  Policy policy_;
+  std::vector<NodeId> sources_;
+  Schedule schedule_;
+  std::vector<Nanoseconds> ready_, delivered_;
+  std::vector<std::int64_t> missing_;
+  std::vector<Snapshot> snapshots_;
+  std::size_t used_snapshots_ = 0;
+  DeviceStates devices_;
+};
+
+/// Probes changes of a base from the snapshot before the change on. One per thread; the base may be shared.
+class Probes {
+ public:
+  /// `base` must outlive it, and may be rebased between probes.
+  explicit Probes(const PartialRun& base);
+
   /// Runs `device` and `priority` (the base with some changes that matter from time `from` on) and says whether each
   /// watched node starts earlier than in the base, in the order given. Stops at the first that does not, or after the last.
   /// Also stops, with false, at a node that starts later than `latest` allows (V; kNever where it may).
@@ -45,37 +70,19 @@ class PartialRun {
                    std::span<const Watch> watches, std::span<const Nanoseconds> latest);
 
   /// Nodes started in probes so far: the unit in which their cost is counted.
-  std::int64_t probed_starts() const { return probed_starts_; }
+  std::int64_t started() const { return started_; }
 
  private:
-  struct BaseNodes;
-  struct ProbeNodes;
-  struct Snapshot {
-    Nanoseconds time;  ///< all events before this time are over, none at it
-    DeviceStates devices;
-  };
+  struct Nodes;
 
-  const CostModel* costs_;
-  const Graph* graph_;
-  Policy policy_;
-
-  std::vector<NodeId> sources_;
-
-  // The base run.
-  Schedule schedule_;
-  std::vector<Nanoseconds> ready_, delivered_;
-  std::vector<std::int64_t> missing_;
-  std::vector<Snapshot> snapshots_;
-  std::size_t used_snapshots_ = 0;
-  DeviceStates devices_;
-
-  // Probes: per node values are valid where the stamp is that of the probe.
+  const PartialRun* base_;
+  // Per node values are valid where the stamp is that of the probe.
   std::vector<std::uint32_t> stamp_, watch_stamp_;
-  std::vector<Nanoseconds> probe_ready_, probe_delivered_, probe_start_;
-  std::vector<std::int64_t> probe_missing_;
+  std::vector<Nanoseconds> ready_, delivered_, start_;
+  std::vector<std::int64_t> missing_;
   std::uint32_t probe_ = 0;
-  DeviceStates probe_devices_;
-  std::int64_t probed_starts_ = 0;
+  DeviceStates devices_;
+  std::int64_t started_ = 0;
 };
 
 }  // namespace pardnn

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "judge/judge.hpp"
 #include "search/candidate.hpp"
 #include "search/overfull_front.hpp"
+#include "search/start_judge.hpp"
 
 namespace pardnn {
 
@@ -20,13 +20,14 @@ namespace pardnn {
 class Pool {
  public:
   Pool(Judge& judge, std::size_t capacity)
-      : judge_(judge), capacity_(capacity), overfull_(capacity == 1 ? 3 : 4 * capacity, capacity == 1 ? 1 : 2) {}
+      : judge_(judge), starts_(judge), capacity_(capacity), overfull_(capacity == 1 ? 3 : 4 * capacity, capacity == 1 ? 1 : 2) {}
 
   /// Judges and keeps, unless the pool is full of shorter ones that fit: such a run is not emulated to its end. Under Policy::priority the constructor's planned order is tried beside the default priorities.
   void add(Constructed constructed, const std::string& origin);
   void add(std::vector<DeviceId> device, const std::string& origin);
   /// From now on placements that are added are also tried in the order of their run under fifo. Policy::priority only; one more emulation each.
-  void try_fifo_orders() { fifo_ = std::make_unique<Judge>(judge_.costs(), Policy::fifo); }
+  void try_fifo_orders() { starts_.try_fifo_orders(); }
+  bool tries_fifo_orders() const { return starts_.tries_fifo_orders(); }
   /// Keeps a candidate that has its score.
   void keep(Candidate candidate);
   /// From now on `on_best` is told of each candidate that becomes the best; may be empty.
@@ -43,14 +44,13 @@ class Pool {
   /// Those candidates, which the pool then forgets, as far as they are not among its best.
   std::vector<Candidate> take_overfull();
   Judge& judge() { return judge_; }
-
- private:
+  StartJudge& start_judge() { return starts_; }
   /// A longer run is of no use; kNever while there is room.
   Nanoseconds latest() const;
-  void replay_fifo(const std::vector<DeviceId>& device, const std::string& origin);
 
+ private:
   Judge& judge_;
-  std::unique_ptr<Judge> fifo_;
+  StartJudge starts_;
   std::size_t capacity_;
   std::vector<Candidate> candidates_;
   Nanoseconds least_unfit_ = kSumLimit;  // makespan of those that do not fit

@@ -1,5 +1,6 @@
 #include "search/replica_starts.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -70,22 +71,24 @@ Constructed eil_in_teams(const CostModel& costs, Dispatch dispatch, const Replic
 
 }  // namespace
 
-void add_replica_starts(Pool& pool, const StartContext& context) {
+void list_replica_starts(StartList& starts, Pool& pool, Preset preset) {
   const CostModel& costs = pool.judge().costs();
   // Fewer than two of them, or little work in them: the layouts would say nothing.
-  const Replicas replicas = find_replicas(costs.graph());
-  if (replicas.count < 2 || replicas.work < costs.graph().total_comp() / 2) return;
-  const AffinityGroups groups = affinity_groups(costs);
-  for (const ReplicaLayout& layout : layouts(context.preset, costs.num_devices(), pool.judge().memory_matters())) {
-    pool.add(replica_start(costs, groups, replicas, layout), name_of(layout));
-    if (context.should_stop && context.should_stop()) return;
+  const auto replicas = std::make_shared<const Replicas>(find_replicas(costs.graph()));
+  if (replicas->count < 2 || replicas->work < costs.graph().total_comp() / 2) return;
+  const auto groups = std::make_shared<const AffinityGroups>(affinity_groups(costs));
+  for (const ReplicaLayout& layout : layouts(preset, costs.num_devices(), pool.judge().memory_matters())) {
+    starts.add([&costs, groups, replicas, layout](StartSheet& sheet) {
+      sheet.add(replica_start(costs, *groups, *replicas, layout), name_of(layout));
+    });
   }
   const Dispatch dispatch = pool.judge().policy() == Policy::priority ? Dispatch::bottom_level : Dispatch::fifo;
-  for (const TeamVariant& variant : team_variants(context.preset, costs.num_devices())) {
-    const Constructed layout = replica_start(costs, groups, replicas, {1, false, variant.sum_on_the_way});
-    pool.add(eil_in_teams(costs, dispatch, replicas, layout, variant),
-             "replicas in teams of " + std::to_string(variant.size) + (variant.sum_on_the_way ? ", sums on the way" : "") + ", eil");
-    if (context.should_stop && context.should_stop()) return;
+  for (const TeamVariant& variant : team_variants(preset, costs.num_devices())) {
+    starts.add([&costs, groups, replicas, variant, dispatch](StartSheet& sheet) {
+      const Constructed layout = replica_start(costs, *groups, *replicas, {1, false, variant.sum_on_the_way});
+      sheet.add(eil_in_teams(costs, dispatch, *replicas, layout, variant),
+                "replicas in teams of " + std::to_string(variant.size) + (variant.sum_on_the_way ? ", sums on the way" : "") + ", eil");
+    });
   }
 }
 

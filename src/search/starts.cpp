@@ -1,6 +1,8 @@
 #include "search/starts.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "search/list_variants.hpp"
 #include "search/memory_starts.hpp"
 #include "search/replica_starts.hpp"
+#include "search/start_list.hpp"
 
 namespace pardnn {
 namespace {
@@ -44,13 +47,12 @@ int budget_runs(Preset preset) {
   return 0;
 }
 
-void add_step_one(Pool& pool, const StartContext& context, bool initial_merge) {
-  const CostModel& costs = pool.judge().costs();
+void add_step_one(StartSheet& sheet, std::uint64_t seed, bool initial_merge) {
   StepOneOptions options;
   options.initial_merge = initial_merge;
-  if (context.seed > 1) {
+  if (seed > 1) {
     options.jitter = 100'000;
-    options.jitter_seed = context.seed;
+    options.jitter_seed = seed;
   }
   const std::string name = initial_merge ? "ParDNN" : "ParDNN without initial merge";
   // Every intermediate result is judged; a refinement that the emulated run does not confirm is dropped.
@@ -58,44 +60,59 @@ void add_step_one(Pool& pool, const StartContext& context, bool initial_merge) {
   Score last;
   options.confirm = [&](std::span<const DeviceId> device) {
     Candidate candidate;
-    candidate.score = pool.judge().score(device);
+    candidate.score = sheet.judge().score(device);
     candidate.device.assign(device.begin(), device.end());
     candidate.origin = refined ? name + ", refined" : name;
     const bool confirmed = !refined || candidate.score < last;
     if (confirmed) last = candidate.score;
     refined = true;
-    pool.keep(std::move(candidate));
+    sheet.keep(std::move(candidate));
     return confirmed;
   };
-  paper_step_one(costs, options);
+  paper_step_one(sheet.judge().costs(), options);
+}
+
+/// EIL around the parameters of an affinity start.
+ListOptions around(const CostModel& costs, std::span<const DeviceId> given) {
+  ListOptions options;
+  options.lazy_sources = true;
+  options.reserve = kOne;
+  options.ports = costs.machine().links == Links::ports;
+  options.given = given;
+  return options;
+}
+
+std::vector<DeviceId> parameters_of(const Graph& graph, const Constructed& constructed) {
+  std::vector<DeviceId> given(constructed.device.size(), kNoDevice);
+  for (NodeId v = 0; v < graph.num_nodes(); ++v) {
+    if (graph.is_residual(graph.root(v))) given[v] = constructed.device[v];
+  }
+  return given;
 }
 
 /// Parameters with their users, spread in four ways; the rest along, or placed by EIL around them.
-void add_affinity(Pool& pool, const StartContext& context) {
+void list_affinity(StartList& starts, Pool& pool, const StartContext& context) {
   const CostModel& costs = pool.judge().costs();
-  const Graph& graph = costs.graph();
-  const AffinityGroups groups = affinity_groups(costs);
-  for (const auto& [spread, name] : {std::pair{AffinitySpread::heaviest_first, "affinity groups, heaviest first"},
-                                     std::pair{AffinitySpread::cyclic, "affinity groups, cyclic"},
-                                     std::pair{AffinitySpread::blocks, "affinity groups, blocks"},
-                                     std::pair{AffinitySpread::blocks_memory, "affinity groups, blocks of memory"}}) {
-    Constructed constructed = affinity_start(costs, groups, spread);
+  const auto groups = std::make_shared<const AffinityGroups>(affinity_groups(costs));
+  for (const auto& named : {std::pair{AffinitySpread::heaviest_first, "affinity groups, heaviest first"},
+                            std::pair{AffinitySpread::cyclic, "affinity groups, cyclic"},
+                            std::pair{AffinitySpread::blocks, "affinity groups, blocks"},
+                            std::pair{AffinitySpread::blocks_memory, "affinity groups, blocks of memory"}}) {
+    const AffinitySpread spread = named.first;
+    const std::string name = named.second, origin = name + ", eil around";
     if (spread == AffinitySpread::heaviest_first || spread == AffinitySpread::blocks_memory) {
-      std::vector<DeviceId> given(constructed.device.size(), kNoDevice);
-      for (NodeId v = 0; v < graph.num_nodes(); ++v) {
-        if (graph.is_residual(graph.root(v))) given[v] = constructed.device[v];
-      }
-      ListOptions around;
-      around.lazy_sources = true;
-      around.reserve = kOne;
-      around.ports = costs.machine().links == Links::ports;
-      around.given = given;
-      const std::string origin = std::string(name) + ", eil around";
-      pool.add(construct_list(costs, around), origin);
-      if (pool.is_tight()) add_budgeted(pool, around, origin, 3, context.should_stop);
+      starts.add(
+          [&costs, groups, spread, origin](StartSheet& sheet) {
+            const std::vector<DeviceId> given = parameters_of(costs.graph(), affinity_start(costs, *groups, spread));
+            sheet.add(construct_list(costs, around(costs, given)), origin);
+          },
+          [&pool, &costs, &context, groups, spread, origin] {
+            if (!pool.is_tight()) return;
+            const std::vector<DeviceId> given = parameters_of(costs.graph(), affinity_start(costs, *groups, spread));
+            add_budgeted(pool, around(costs, given), origin, 3, context.should_stop);
+          });
     }
-    pool.add(std::move(constructed), name);
-    if (context.should_stop && context.should_stop()) return;
+    starts.add([&costs, groups, spread, name](StartSheet& sheet) { sheet.add(affinity_start(costs, *groups, spread), name); });
   }
 }
 
@@ -105,25 +122,20 @@ bool is_start(std::string_view baseline, const Graph& graph, Preset preset) {
   return preset != Preset::fast && graph.num_nodes() + graph.num_edges() <= kCheapBaselines && among(kCheap);
 }
 
-void add_baselines(Pool& pool, const StartContext& context) {
-  const CostModel& costs = pool.judge().costs();
+void list_baselines(StartList& starts, const CostModel& costs, Preset preset) {
   for (const Baseline& baseline : all_baselines()) {
-    if (!is_start(baseline.name, costs.graph(), context.preset)) continue;
-    pool.add(baseline.run(costs), std::string(baseline.name));
-    if (context.should_stop && context.should_stop()) return;
+    if (!is_start(baseline.name, costs.graph(), preset)) continue;
+    starts.add([&costs, &baseline](StartSheet& sheet) { sheet.add(baseline.run(costs), std::string(baseline.name)); });
   }
 }
 
-void add_variant(Pool& pool, ListOptions options, int rounds) {
-  const CostModel& costs = pool.judge().costs();
+void make_variant(StartSheet& sheet, const ListOptions& options, int rounds) {
+  const CostModel& costs = sheet.judge().costs();
   const std::string name = variant_name(options);
-  if (rounds == 0) {
-    pool.add(construct_list(costs, options), name);
-    return;
-  }
+  if (rounds == 0) return sheet.add(construct_list(costs, options), name);
   int round = 0;
   for (Constructed& constructed : construct_with_feedback(costs, options, rounds)) {
-    pool.add(std::move(constructed), round == 0 ? name : name + ", feedback " + std::to_string(round));
+    sheet.add(std::move(constructed), round == 0 ? name : name + ", feedback " + std::to_string(round));
     ++round;
   }
 }
@@ -169,43 +181,44 @@ std::int64_t count_starts(const CostModel& costs, const StartContext& context) {
 }
 
 void add_starts(Pool& pool, const StartContext& context) {
-  const Graph& graph = pool.judge().costs().graph();
-  const bool one_pass = context.preset == Preset::fast && graph.num_nodes() + graph.num_edges() > kHuge;
-  if (one_pass) {
+  const CostModel& costs = pool.judge().costs();
+  const Graph& graph = costs.graph();
+  StartList starts;
+  list_baselines(starts, costs, context.preset);
+  if (context.preset == Preset::fast && graph.num_nodes() + graph.num_edges() > kHuge) {
     add_one_pass(pool, context);
-    add_baselines(pool, context);
+    starts.run(pool, {context.preset, context.seed, context.should_stop, {}});
     if (pool.best().score.feasible() || (context.should_stop && context.should_stop())) return;
+    starts = {};
+  } else {
+    starts.end_step();
   }
   if (pool.judge().policy() == Policy::priority && context.preset != Preset::fast) pool.try_fifo_orders();
-  std::int64_t done = 0;
-  const auto step = [&] {
-    if (context.progress) context.progress(++done);
-    return context.should_stop && context.should_stop();
-  };
-  const CostModel& costs = pool.judge().costs();
-  if (!one_pass) add_baselines(pool, context);
-  if (step()) return;
-  add_step_one(pool, context, true);
-  if (step()) return;
+  starts.add([&context](StartSheet& sheet) { add_step_one(sheet, context.seed, true); });
+  starts.end_step();
   if (context.preset != Preset::fast) {
-    add_step_one(pool, context, false);
-    add_affinity(pool, context);
-    add_replica_starts(pool, context);
+    starts.add([&context](StartSheet& sheet) { add_step_one(sheet, context.seed, false); });
+    list_affinity(starts, pool, context);
+    list_replica_starts(starts, pool, context.preset);
   }
-  if (step()) return;
+  starts.end_step();
   std::vector<ListOptions> variants = list_variants(costs, context.preset, context.seed);
-  Effort effort = effort_for(costs.graph(), context, variants.size());
+  const Effort effort = effort_for(costs.graph(), context, variants.size());
   variants.resize(effort.variants);
+  std::int64_t budgeted_runs = effort.budgeted_runs;
   // The most promising ones are fed back once at least: decisive on some transformers.
   std::size_t promising = context.preset == Preset::fast || graph.num_nodes() + graph.num_edges() > kCheapBaselines ? 0 : kFedBack;
   for (const ListOptions& variant : variants) {
-    add_variant(pool, variant, promising > 0 ? std::max(effort.feedback, 1) : effort.feedback);
+    const int rounds = promising > 0 ? std::max(effort.feedback, 1) : effort.feedback;
     if (promising > 0) --promising;
-    if (effort.budgeted_runs > 0 && pool.is_tight()) {
-      effort.budgeted_runs -= add_budgeted(pool, variant, variant_name(variant), budget_runs(context.preset), context.should_stop);
-    }
-    if (step()) return;
+    starts.add([&variant, rounds](StartSheet& sheet) { make_variant(sheet, variant, rounds); },
+               [&pool, &context, &variant, &budgeted_runs] {
+                 if (budgeted_runs <= 0 || !pool.is_tight()) return;
+                 budgeted_runs -= add_budgeted(pool, variant, variant_name(variant), budget_runs(context.preset), context.should_stop);
+               });
+    starts.end_step();
   }
+  starts.run(pool, context);
 }
 
 }  // namespace pardnn

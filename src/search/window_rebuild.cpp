@@ -1,10 +1,13 @@
 #include "search/window_rebuild.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "construct/list_scheduler.hpp"
+#include "parallel/in_order.hpp"
 #include "search/cooling.hpp"
 
 namespace pardnn {
@@ -14,56 +17,59 @@ constexpr std::uint64_t kStage = 0x77696e646f77;  // "window"
 /// Widths of windows: the makespan over these.
 constexpr std::int64_t kParts[] = {64, 32, 16, 8, 5, 3};
 
-class WindowRebuild {
- public:
-  WindowRebuild(Judge& judge, Candidate start, const RebuildOptions& options)
-      : judge_(judge), graph_(judge.costs().graph()), options_(options), random_(options.seed, kStage), best_(std::move(start)),
-        ordered_(judge.policy() == Policy::priority) {}
+/// The candidate that windows are rebuilt of, and its run.
+struct Base {
+  Candidate candidate;
+  Nanoseconds makespan = 0;
+  std::vector<Nanoseconds> start;
+  /// Under Policy::priority: EIL dispatches by these, the order of the run, but for what is placed anew.
+  std::vector<Nanoseconds> order;
+};
 
-  Candidate run() {
-    if (graph_.num_nodes() == 0 || judge_.costs().num_devices() == 1) return std::move(best_);
-    judge_.score(best_.device, best_.priority);
-    look_at_run();
-    for (std::int64_t run = 0; run < options_.runs && !is_done(); ++run) rebuild();
-    return std::move(best_);
+/// One window, by one thread.
+class Rebuilder {
+ public:
+  Rebuilder(const CostModel& costs, Policy policy) : graph_(costs.graph()), judge_(costs, policy) {}
+
+  /// The run of `candidate`, whose score is known.
+  Base look_at(Candidate candidate) {
+    judge_.score(candidate.device, candidate.priority);
+    return look_at_judged(std::move(candidate));
+  }
+
+  /// Rebuild number `run`; nothing if the result is worse than the base. It depends on base, seed and run alone.
+  std::optional<Base> rebuild(const Base& base, std::uint64_t seed, std::int64_t run) {
+    random_ = RandomStream(seed, kStage + static_cast<std::uint64_t>(run));
+    const bool ordered = judge_.policy() == Policy::priority;
+    const std::int64_t part = kParts[random_.below(std::size(kParts))];
+    const Nanoseconds width = std::max<Nanoseconds>(base.makespan / part, 1);
+    const Nanoseconds from = random_.below(base.makespan + width) - width;
+    free_window(base, from, from + width);
+    Constructed built = construct_list(judge_.costs(), vary(base, ordered));
+    Candidate rebuilt;
+    if (ordered) rebuilt.priority = std::move(built.priority);
+    if (!judge_.score_within(built.device, rebuilt.priority, base.candidate.score, rebuilt.score)) return {};
+    rebuilt.device = std::move(built.device);
+    rebuilt.origin = base.candidate.origin;
+    return look_at_judged(std::move(rebuilt));
   }
 
  private:
-  bool is_done() const {
-    return (best_.score.feasible() && best_.score.makespan <= options_.good_enough) ||
-           (options_.should_stop && options_.should_stop());
-  }
-
-  void look_at_run() {
-    start_ = judge_.schedule().start;
-    makespan_ = judge_.schedule().makespan;
-    if (!ordered_) return;
-    // EIL dispatches by these: the order of the current run, but for what is placed anew.
-    order_.resize(start_.size());
+  Base look_at_judged(Candidate candidate) const {
+    const Schedule& schedule = judge_.schedule();
+    Base base{std::move(candidate), schedule.makespan, schedule.start, {}};
+    if (judge_.policy() == Policy::fifo) return base;
+    base.order.resize(base.start.size());
     Nanoseconds left = graph_.num_nodes();
-    for (const NodeId v : judge_.schedule().start_order) order_[v] = left--;
+    for (const NodeId v : schedule.start_order) base.order[v] = left--;
+    return base;
   }
 
-  void rebuild() {
-    const std::int64_t part = kParts[random_.below(std::size(kParts))];
-    const Nanoseconds width = std::max<Nanoseconds>(makespan_ / part, 1);
-    const Nanoseconds from = random_.below(makespan_ + width) - width;
-    free_window(from, from + width);
-    const Constructed built = construct_list(judge_.costs(), vary());
-    Score score;
-    const std::span<const std::int64_t> priority = ordered_ ? std::span<const std::int64_t>(built.priority) : std::span<const std::int64_t>();
-    if (!judge_.score_within(built.device, priority, best_.score, score) || best_.score < score) return;
-    best_.device = built.device;
-    if (ordered_) best_.priority = built.priority;
-    best_.score = score;
-    look_at_run();
-  }
-
-  /// given_ is the current placement without the units that start in [from, to); of those that also start elsewhere, half. O(V).
-  void free_window(Nanoseconds from, Nanoseconds to) {
-    given_ = best_.device;
+  /// given_ is the base's placement without the units that start in [from, to); of those that also start elsewhere, half. O(V).
+  void free_window(const Base& base, Nanoseconds from, Nanoseconds to) {
+    given_ = base.candidate.device;
     decided_.assign(static_cast<std::size_t>(graph_.num_units()), 0);
-    const auto inside = [&](NodeId v) { return start_[v] >= from && start_[v] < to; };
+    const auto inside = [&](NodeId v) { return base.start[v] >= from && base.start[v] < to; };
     for (NodeId v = 0; v < graph_.num_nodes(); ++v) {
       const UnitId u = graph_.unit(v);
       if (!inside(v) || decided_[u] != 0 || graph_.unit_fixed(u) != kNoDevice) continue;
@@ -75,7 +81,7 @@ class WindowRebuild {
     }
   }
 
-  ListOptions vary() {
+  ListOptions vary(const Base& base, bool ordered) {
     ListOptions options;
     options.lazy_sources = true;
     options.settle_again = false;
@@ -89,22 +95,17 @@ class WindowRebuild {
       const Millionths prices[] = {0, 300'000, 1'000'000, 10'000'000};
       options.port_price = prices[random_.below(4)];
     }
-    if (ordered_) {
+    if (ordered) {
       options.dispatch = Dispatch::bottom_level;
-      options.bottom_levels = order_;
+      options.bottom_levels = base.order;
     }
     options.given = given_;
     return options;
   }
 
-  Judge& judge_;
   const Graph& graph_;
-  const RebuildOptions& options_;
-  RandomStream random_;
-  Candidate best_;
-  bool ordered_;
-  Nanoseconds makespan_ = 0;
-  std::vector<Nanoseconds> start_, order_;
+  Judge judge_;
+  RandomStream random_{0, 0};
   std::vector<DeviceId> given_;
   std::vector<char> decided_;  ///< by unit, for one window
 };
@@ -112,7 +113,31 @@ class WindowRebuild {
 }  // namespace
 
 Candidate rebuild_windows(Judge& judge, Candidate start, const RebuildOptions& options) {
-  return WindowRebuild(judge, std::move(start), options).run();
+  const CostModel& costs = judge.costs();
+  if (costs.graph().num_nodes() == 0 || costs.num_devices() == 1) return start;
+  Spares<Rebuilder> spares;
+  const auto create = [&] { return std::make_unique<Rebuilder>(costs, judge.policy()); };
+  const auto is_stopped = [&] { return options.should_stop && options.should_stop(); };
+  Base base = spares.lend(create)->look_at(std::move(start));
+  const auto is_done = [&] { return (base.candidate.score.feasible() && base.candidate.score.makespan <= options.good_enough) || is_stopped(); };
+  // Threads rebuild windows of one base, as if none of them would be taken; once one is, what was made after it is dropped and made again.
+  for (std::int64_t run = 0; run < options.runs && !is_done();) {
+    std::optional<Base> better;
+    const std::int64_t first = run;
+    make_in_order(
+        options.runs - first, options.threads,
+        [&](std::int64_t i) -> std::optional<Base> {
+          if (is_stopped()) return {};
+          return spares.lend(create)->rebuild(base, options.seed, first + i);
+        },
+        [&](std::int64_t, std::optional<Base> rebuilt) {
+          ++run;
+          better = std::move(rebuilt);
+          return !better && !is_stopped();
+        });
+    if (better) base = std::move(*better);
+  }
+  return std::move(base.candidate);
 }
 
 }  // namespace pardnn

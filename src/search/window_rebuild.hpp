@@ -12,6 +12,7 @@ namespace pardnn {
 struct RebuildOptions {
   std::int64_t runs = 100;  ///< windows rebuilt and judged
   std::uint64_t seed = 1;
+  int threads = 1;  ///< that rebuild; the result does not depend on it
   /// Stop once this makespan is reached (a lower bound).
   Nanoseconds good_enough = 0;
   std::function<bool()> should_stop;

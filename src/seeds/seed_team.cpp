@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <limits>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -62,6 +63,7 @@ class SeedTeam {
   Clock::time_point next_look_{}, answered_{};
 
   SeedState state_;                    ///< rank 0: of all ranks; others: their own
+  std::mutex progress_mutex_;          ///< of in_progress_, which other threads of the search set
   std::optional<Seeded> in_progress_;  ///< best so far of the seed that is being explored
   std::optional<Seeded> cut_short_;    ///< best of the seeds that were not explored to their end
   std::int64_t exploring_ = -1;  ///< changes between searches only
@@ -134,7 +136,12 @@ void SeedTeam::explore(std::int64_t index) {
   SeedSearchOptions search = options_.search;
   search.seed = options_.first_seed + static_cast<std::uint64_t>(index);
   search.should_stop = [this] { return stops_now(); };
-  if (hooks_.write_result) search.on_best = [this, index](const Candidate& best) { in_progress_ = Seeded{index, best}; };
+  if (hooks_.write_result) {
+    search.on_best = [this, index](const Candidate& best) {
+      const std::scoped_lock lock(progress_mutex_);
+      in_progress_ = Seeded{index, best};
+    };
+  }
   exploring_ = index;
   was_stopped_ = false;
   Seeded found{index, search_seed(judge_, search, clock_)};
@@ -250,7 +257,10 @@ void SeedTeam::answer(SeedMessage message) {
 void SeedTeam::write_best() {
   std::optional<Seeded> best = state_.best;
   if (cut_short_) keep_better(best, *cut_short_);
-  if (in_progress_) keep_better(best, *in_progress_);
+  {
+    const std::scoped_lock lock(progress_mutex_);
+    if (in_progress_) keep_better(best, *in_progress_);
+  }
   if (!best) return;  // as soon as there is one
   result_wanted_ = false;
   if (hooks_.write_result) hooks_.write_result(*best);

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "parallel/threads.hpp"
 #include "search/anneal.hpp"
 #include "search/chain_descent.hpp"
 #include "search/key_anneal.hpp"
@@ -23,21 +24,27 @@ Candidate annealed(Judge& judge, const Candidate& start) {
   return anneal(judge, start, options);
 }
 
-Candidate descended(Judge& judge, const Candidate& start) {
+Candidate descended(Judge& judge, const Candidate& start, int threads = 1) {
   DescentOptions options;
   options.visits = 200'000;
+  options.threads = threads;
   return descend_chain(judge, start, options);
 }
 
-Candidate rebuilt(Judge& judge, const Candidate& start) {
+Candidate rebuilt(Judge& judge, const Candidate& start, int threads = 1) {
   RebuildOptions options;
   options.runs = 60;
+  options.threads = threads;
   return rebuild_windows(judge, start, options);
 }
 
 class Improvement : public testing::TestWithParam<std::string> {
  protected:
-  Improve improve() const { return GetParam() == "anneal" ? annealed : GetParam() == "chain_descent" ? descended : rebuilt; }
+  Improve improve() const {
+    if (GetParam() == "anneal") return annealed;
+    if (GetParam() == "chain_descent") return [](Judge& judge, const Candidate& start) { return descended(judge, start); };
+    return [](Judge& judge, const Candidate& start) { return rebuilt(judge, start); };
+  }
 };
 
 TEST_P(Improvement, IsNeverWorseAndSaysWhatEvaluateSays) {
@@ -91,6 +98,33 @@ TEST_P(Improvement, StopsWhenToldTo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Search, Improvement, testing::Values("anneal", "chain_descent", "rebuilt_windows"), [](const auto& parameter) { return parameter.param; });
+
+// Budgets that end within a pass included.
+TEST(ImprovementOnThreads, IsTheSameOnAnyNumberOfThreads) {
+  const ThreadScope scope(8);
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    test::SearchCase c(seed);
+    const Candidate windows = rebuilt(c.judge, c.start);
+    DescentOptions options;
+    for (const std::int64_t visits : {300, 3'000, 60'000}) {
+      options.visits = visits;
+      options.threads = 1;
+      const Candidate descent = descend_chain(c.judge, c.start, options);
+      for (const int threads : {2, 3, 8}) {
+        options.threads = threads;
+        const Candidate again = descend_chain(c.judge, c.start, options);
+        EXPECT_EQ(again.device, descent.device) << "seed " << seed << ", " << threads << " threads";
+        EXPECT_EQ(again.priority, descent.priority);
+      }
+    }
+    for (const int threads : {2, 3, 8}) {
+      const Candidate again = rebuilt(c.judge, c.start, threads);
+      EXPECT_EQ(again.device, windows.device) << "seed " << seed << ", " << threads << " threads";
+      EXPECT_EQ(again.priority, windows.priority);
+      EXPECT_EQ(again.score, windows.score);
+    }
+  }
+}
 
 // Chains a1(2) a2(2), b1(3) b2(3) and c(2) on two devices without communication: all work 12, so 6 is the best there is.
 TEST(KeyAnneal, FindsTheBestOrderOfASmallTaskGraph) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "parallel/threads.hpp"
 #include "search/replica_starts.hpp"
 #include "search/search_case.hpp"
 #include "search/starts.hpp"
@@ -94,7 +95,9 @@ TEST(ReplicaStarts, AreAddedWhereThereAreReplicas) {
     const CostModel costs(graph, machine);
     Judge judge(costs, policy);
     Pool pool(judge, 50);
-    add_replica_starts(pool, {Preset::standard, 1, {}, {}});
+    StartList starts;
+    list_replica_starts(starts, pool, Preset::standard);
+    starts.run(pool, {Preset::standard, 1, {}, {}});
     EXPECT_GE(pool.candidates().size(), 2u);
     for (const Candidate& candidate : pool.candidates()) {
       EXPECT_EQ(candidate.score.makespan, evaluate(graph, machine, {candidate.device, candidate.priority}, policy).makespan);
@@ -106,8 +109,30 @@ TEST(ReplicaStarts, AreAddedWhereThereAreReplicas) {
   const CostModel costs(one, machine);
   Judge judge(costs, Policy::fifo);
   Pool pool(judge, 5);
-  add_replica_starts(pool, {Preset::standard, 1, {}, {}});
+  StartList starts;
+  list_replica_starts(starts, pool, Preset::standard);
+  starts.run(pool, {Preset::standard, 1, {}, {}});
   EXPECT_TRUE(pool.empty());
+}
+
+// Memory is tight on some of the cases, so that what follows a start depends on the pool.
+TEST(Starts, FillThePoolAlikeOnAnyNumberOfThreads) {
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    test::SearchCase c(seed);
+    std::vector<Candidate> serial;
+    for (const int threads : {1, 2, 3, 8}) {
+      const ThreadScope scope(threads);
+      Pool pool(c.judge, 3);
+      add_starts(pool, {Preset::standard, 1, {}, {}});
+      if (threads == 1) serial = pool.candidates();
+      ASSERT_EQ(pool.candidates().size(), serial.size()) << "seed " << seed << ", " << threads << " threads";
+      for (std::size_t i = 0; i < serial.size(); ++i) {
+        EXPECT_EQ(pool.candidates()[i].device, serial[i].device) << "seed " << seed << ", " << threads << " threads";
+        EXPECT_EQ(pool.candidates()[i].priority, serial[i].priority);
+        EXPECT_EQ(pool.candidates()[i].origin, serial[i].origin);
+      }
+    }
+  }
 }
 
 TEST(Starts, AreLegalJudgedAndStopAfterTheFirst) {
