@@ -106,6 +106,8 @@ class _Builder:
             self.constants[self._new_id[old]] = _constant(record, old in self._written)
         for output, size in apart.items():
             self._output(old, record, output, size)
+        if record.mem and record.alias is None:
+            self._extras(old, record)
         for output in range(len(record.outputs)):
             if Ref(old, output) in self._gradient_of and output not in apart:
                 self._gradient(old, record, output)
@@ -135,6 +137,14 @@ class _Builder:
             self._next_group += 1
         self._alias_node(old, record, output, mem=size, colocation=self.graph.get(node, "colocation"))
 
+    def _extras(self, old: int, record: Record) -> None:
+        """What a call writes beside making new memory (batch norm's running statistics), read after it: views of what is written.
+
+        As outputs of the call their readers would keep its new memory alive.
+        """
+        for number, (written, _) in enumerate(record.extras, start=len(record.outputs)):
+            self._alias_node(old, record, number, alias=self.moved(written).node)
+
     def _gradient(self, old: int, record: Record, output: int) -> None:
         """Marks a gradient: the node itself if it has no other output, else a view of that output."""
         node = self._new_id[old]
@@ -145,8 +155,7 @@ class _Builder:
             self._alias_node(old, record, output, alias=node)
 
     def _alias_node(self, old: int, record: Record, output: int, *, mem: int = 0, colocation: int = -1, alias: int = -1) -> None:
-        spec = record.outputs[output]
-        assert spec is not None
+        spec = record.spec(output)
         gradient = self._gradient_of.get(Ref(old, output))
         node = self.graph.node(f"{record.name}.{output}", op="aten::alias", mem=mem, colocation=colocation, alias=alias,
                                gradient_of=-1 if gradient is None else self._new_id[gradient])

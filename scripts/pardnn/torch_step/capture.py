@@ -16,7 +16,7 @@ from ..costs import CostModel
 from ..graph import Graph
 from ..graph_file import write_graph
 from .build import Coverage, Recording, build
-from .errors import CaptureError
+from .errors import CaptureError, user_errors
 from .fake import Faker, faked, mode_of
 from .names import Names
 from .operators import describe
@@ -111,6 +111,7 @@ def _example(tensor: torch.Tensor, part: int, parts: int) -> torch.Tensor:
 def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence[str],
              slots: Sequence[tuple[int, int, int]], modules: dict[str, Any], optimizers: list[torch.optim.Optimizer], costs: CostModel,
              device: str, name: str) -> Capture:
+    _check_optimizers(modules, optimizers)
     mode = mode_of(list(modules.values()))
     faker = Faker(mode, device)
     with ExitStack() as stack:
@@ -120,14 +121,17 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
         stack.enter_context(mode)
         inputs = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device).requires_grad_(t.requires_grad) for t in examples]
         initial = _Initial()
-        with initial:
+        with initial, user_errors():
             run(inputs, None)
         names = Names(modules)
         recorder = Recorder(names)
         bindings = _declare_state(recorder, names, modules, optimizers, initial)
+        label_of = {id(t): b for b, t in _parameters(modules)}
+        recorder.originals = {old.untyped_storage()._cdata: label_of.get(id(new), "a buffer or a part of an optimizer's state")
+                              for old, new in faker.originals() if not isinstance(old, FakeTensor)}
         given = [InputSlot(label, recorder.declare(t, label, "Input", residual=False), index, part, parts, spec_of(t))
                  for label, t, (index, part, parts) in zip(input_labels, inputs, slots)]
-        returned = _record(run, inputs, recorder, names, modules)
+        returned = _record(run, inputs, recorder, names, modules, optimizers)
         outputs = _outputs(returned, recorder)
     bindings += [Binding(label, ref, "closure", recorder.records[ref.node].spec(ref.output)) for label, ref in recorder.closures]
     recording = Recording(recorder.records, recorder.ties, recorder.gradients, bindings, given, outputs)
@@ -142,8 +146,17 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
     return Capture(graph, program, coverage, recorder.warnings)
 
 
+def _check_optimizers(modules: dict[str, Any], optimizers: Sequence[torch.optim.Optimizer]) -> None:
+    known = {id(p) for _, p in _parameters(modules)}
+    for index, optimizer in enumerate(optimizers):
+        for number, parameter in enumerate(p for group in optimizer.param_groups for p in group["params"]):
+            if id(parameter) not in known:
+                raise CaptureError(f"optimizer {index} ({type(optimizer).__name__}) updates parameter {number} of shape {list(parameter.shape)}, "
+                                   "which is in none of the modules given")
+
+
 def _record(run: _Run, inputs: Sequence[torch.Tensor], recorder: Recorder, names: Names,
-            modules: dict[str, Any]) -> Any:
+            modules: dict[str, Any], optimizers: Sequence[torch.optim.Optimizer]) -> Any:
     def phase(now: str, part: str) -> None:
         names.phase, names.part = now, part
 
@@ -151,9 +164,27 @@ def _record(run: _Run, inputs: Sequence[torch.Tensor], recorder: Recorder, names
         for label, parameter in _parameters(modules):
             if parameter.requires_grad and parameter.is_leaf and label == names.variables[id(parameter)]:
                 stack.callback(parameter.register_post_accumulate_grad_hook(_gradient_hook(recorder, label)).remove)
+        for optimizer in optimizers:
+            for handle in _phase_hooks(optimizer, names):
+                stack.callback(handle.remove)
         stack.enter_context(names.hooked())
         stack.enter_context(recorder)
-        return run(inputs, phase)
+        with user_errors():
+            return run(inputs, phase)
+
+
+def _phase_hooks(optimizer: torch.optim.Optimizer, names: Names) -> list[Any]:
+    """While an optimizer steps, the phase is ``opt``."""
+    before: list[str] = []
+
+    def enter(*_: Any) -> None:
+        before.append(names.phase)
+        names.phase = "opt"
+
+    def leave(*_: Any) -> None:
+        names.phase = before.pop()
+
+    return [optimizer.register_step_pre_hook(enter), optimizer.register_step_post_hook(leave)]
 
 
 def _gradient_hook(recorder: Recorder, label: str) -> Callable[[torch.Tensor], None]:
@@ -188,9 +219,7 @@ def _declare_state(recorder: Recorder, names: Names, modules: dict[str, Any], op
             bind(buffer, label, "Variable", "buffer", label)
     for index, optimizer in enumerate(optimizers):
         for parameter, number, key, tensor in state_slots(optimizer):
-            tag = names.variables.get(id(parameter), "")
-            if not tag:
-                raise CaptureError(f"optimizer {index} updates parameter {number}, which is in none of the modules given")
+            tag = names.variables[id(parameter)]
             ref = bind(tensor, f"{tag}/{key}", "Variable", "optimizer", tag, (index, number, key))
             recorder.ties.append((recorder.value(parameter).node, ref.node))
         for number, key, tensor in rate_slots(optimizer):

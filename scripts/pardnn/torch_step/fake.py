@@ -29,6 +29,10 @@ class Faker:
         self._tensors[id(tensor)] = (tensor, fake)
         return fake
 
+    def originals(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """(given tensor, fake tensor) of all that were made."""
+        return iter(self._tensors.values())
+
     def _like(self, tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
         with self._mode, torch.no_grad():

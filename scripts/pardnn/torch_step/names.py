@@ -45,11 +45,8 @@ class Names:
             for handle in handles:
                 handle.remove()
 
-    def recomputing(self) -> bool:
-        """Whether a forward pass runs inside the backward pass (activation checkpoints)."""
-        return bool(self._stack) and _autograd_node() is not None
-
     def backward(self) -> bool:
+        """Whether autograd runs its backward pass."""
         return _autograd_node() is not None
 
     def name(self, short: str, tag: str, gradient: bool) -> str:

@@ -42,6 +42,16 @@ class Operator:
         names = self.written_names + tuple(self.arguments[p] for p in positions if p >= len(args))
         return found + [kwargs[n] for n in names if n in kwargs]
 
+    def defined(self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: list[Any]) -> list[Any]:
+        """The outputs, None for those that the call was told not to make (``output_mask``); fake tensors have them all the same."""
+        if "output_mask" not in self.arguments:
+            return outputs
+        place = self.arguments.index("output_mask")
+        mask = kwargs.get("output_mask", args[place] if place < len(args) else None)
+        if mask is None or len(mask) != len(outputs):
+            return outputs
+        return [output if wanted else None for output, wanted in zip(outputs, mask)]
+
     @staticmethod
     def _trains(args: tuple[Any, ...]) -> bool:
         return len(args) > _TRAINING and bool(args[_TRAINING])

@@ -21,13 +21,17 @@ def capturable(optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[None]:
 
     ``capturable=True``: bias corrections are computed from a step counter that is a tensor, so that one program is right at every step. torch
     refuses that for CPU tensors; the check is lifted here. ``foreach=False, fused=False``: every parameter is updated by operations of its own.
-    A plain run that shall equal a captured one to the last bit has to run inside as well.
+    ``nn.LSTM`` runs as cells (on CPU it is otherwise one oneDNN operation, whose workspace is opaque). A plain run that shall equal a captured one
+    to the last bit has to run inside as well.
     """
+    from torch.nn.modules import rnn
+
     saved = [(group, {k: group[k] for k in _FORM if k in group}) for o in optimizers for group in o.param_groups]
     for group, old in saved:
         group.update({k: _FORM[k] for k in old})
-    patches = [patch.object(module, _CHECK, _any_device) for name, module in sorted(sys.modules.items())
+    patches: list[Any] = [patch.object(module, _CHECK, _any_device) for name, module in sorted(sys.modules.items())
                if name.startswith("torch.optim.") and hasattr(module, _CHECK)]
+    patches.append(patch.object(rnn._VF, "lstm", _lstm_of_cells, create=True))
     for p in patches:
         p.start()
     try:
@@ -37,6 +41,17 @@ def capturable(optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[None]:
             p.stop()
         for group, old in saved:
             group.update(old)
+
+
+def _lstm_of_cells(*args: Any) -> Any:
+    import torch
+
+    before = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        return torch._C._VariableFunctions.lstm(*args)
+    finally:
+        torch._C._set_mkldnn_enabled(before)
 
 
 def _any_device(supports_xla: bool = True) -> list[str]:

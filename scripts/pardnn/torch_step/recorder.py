@@ -77,6 +77,7 @@ class Recorder(TorchDispatchMode):
         self._storages = Storages()
         self._specs: dict[Spec, Spec] = {}
         self.gradients: dict[int, Ref] = {}  # of each residual: the value that is its gradient
+        self.originals: dict[int, str] = {}  # storages of tensors that fake ones stand for now, by address
         self._foreigners = 0
         self.closures: list[tuple[str, Ref]] = []
 
@@ -143,11 +144,11 @@ class Recorder(TorchDispatchMode):
         record = Record("", operator.kind)
         record.operator, record.func, record.args, record.kwargs = operator, func, template, named
         if operator.random:
-            if self.names.recomputing():
+            if torch.is_grad_enabled() and self.names.backward():
                 raise CaptureError(f"{user_line()}: {operator.name} inside an activation checkpoint; recomputed random numbers are not supported "
                                    "(set dropout to 0, or do not checkpoint this module)")
             record.random, self.random_calls = self.random_calls, self.random_calls + 1
-        self._emit(record, used, written, flat_tensors(result))
+        self._emit(record, used, written, operator.defined(args, kwargs, flat_tensors(result)))
         record.flops = _flops(func, args, kwargs, result)
         return result
 
@@ -178,6 +179,8 @@ class Recorder(TorchDispatchMode):
         self._write(record, node, written, bool(fresh))
         self._own(record, node, outputs, specs, tag)
         if not fresh and not written:
+            if not any(owners):
+                return  # nothing comes of it (a check): it is dead
             self._view(record, [(o, s) for o, s in zip(owners, specs) if o is not None], used)
             return
         targets = {id(s) for s, _ in written}
@@ -286,6 +289,10 @@ class Recorder(TorchDispatchMode):
         """A tensor that nobody declared: a constant if it has a value, else memory that the step finds like a residual."""
         from torch._subclasses import FakeTensor
 
+        name = self.originals.get(tensor.untyped_storage()._cdata)
+        if name is not None:
+            raise CaptureError(f"{user_line()}: '{name}' is used through a reference of the step's own; while a step is captured its modules hold "
+                               "other tensors, so reach it through its module (module.weight)")
         size = tensor.untyped_storage().nbytes()
         known = tensor.constant if isinstance(tensor, FakeTensor) else tensor
         if known is None or known.device.type == "meta" or size > CONSTANT_LIMIT:
@@ -297,6 +304,8 @@ class Recorder(TorchDispatchMode):
             storage = self._storage(tensor)
             assert storage is not None
             return storage
+        self.warnings.append(f"{user_line()}: a tensor of {size} bytes is read that is no parameter, buffer or input; its value now is kept as "
+                             f"constant/{self._foreigners}")
         return self._constant(tensor, known, foreign=True)
 
     def _lift(self, func: Any, args: Any) -> Any:

@@ -12,7 +12,7 @@ from .errors import ProgramError
 from .operators import describe, resolve
 from .program import Call, InputSlot, Program
 from .randomness import op_seed, random_device, reseed
-from .values import Atom, Ref, Spec, atom_value, map_args, spec_of
+from .values import Atom, Ref, Spec, atom_value, dtype_name, map_args, spec_of
 
 Values = MutableMapping[Ref, torch.Tensor]
 
@@ -20,15 +20,17 @@ Values = MutableMapping[Ref, torch.Tensor]
 class Runner:
     """Runs single nodes. ``device`` is where they run (the program may have been captured for another type of device).
 
-    ``check``: the geometry of every output is held against the capture's. ``seed`` and ``step`` decide the random numbers.
+    ``strict``: an output that real tensors lay out otherwise than the capture saw is an error, else it is copied and counted.
+    ``seed`` and ``step`` decide the random numbers.
     """
 
-    def __init__(self, program: Program, device: torch.device | str | None = None, *, seed: int = 0, step: int = 0, check: bool = False) -> None:
+    def __init__(self, program: Program, device: torch.device | str | None = None, *, seed: int = 0, step: int = 0, strict: bool = False) -> None:
         self.program = program
         self.device = torch.device(device or program.device)
         self.seed = seed
         self.step = step
-        self._check = check
+        self.strict = strict
+        self.laid_out_again = 0
         names = dict.fromkeys(call.op for call in program.calls if call is not None)
         self._functions: dict[str, Callable[..., Any]] = {name: resolve(name) for name in names}
 
@@ -52,9 +54,7 @@ class Runner:
         if call.random >= 0:
             reseed(op_seed(self.seed, self.step, call.random), random_device(args, kwargs))
         with torch.no_grad():
-            outputs = flat_outputs(function(*args, **kwargs), len(call.outputs))
-        if self._check:
-            self._compare(node, call, outputs)
+            outputs = self._laid_out(node, call, flat_outputs(function(*args, **kwargs), len(call.outputs)), values)
         return outputs + [over_storage(values[ref], spec) for ref, spec in call.extras]
 
     def _arguments(self, call: Call, values: Mapping[Ref, torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -65,10 +65,29 @@ class Runner:
 
         return map_args(call.args, leaf), {k: map_args(v, leaf) for k, v in call.kwargs.items()}
 
-    def _compare(self, node: int, call: Call, outputs: Sequence[torch.Tensor | None]) -> None:
+    def _laid_out(self, node: int, call: Call, outputs: list[torch.Tensor | None],
+                  values: Mapping[Ref, torch.Tensor]) -> list[torch.Tensor | None]:
+        """The outputs with the geometry that the capture saw; where the operation lays one out otherwise (fake tensors do not know all), a copy."""
         for index, (expected, found) in enumerate(zip(call.outputs, outputs)):
-            if expected is not None and (found is None or spec_of(found) != expected):
+            if expected is None:
+                outputs[index] = None
+            elif found is None or found.shape != expected.shape or dtype_name(found.dtype) != expected.dtype:
                 raise ProgramError(f"node {node} ({call.op}): output {index} is {None if found is None else spec_of(found)}, captured was {expected}")
+            elif found.stride() != expected.strides or found.storage_offset() != expected.offset:
+                if self.strict or self._is_view(found, call, values):
+                    raise ProgramError(f"node {node} ({call.op}): output {index} is {spec_of(found)}, captured was {expected}")
+                outputs[index] = self._copied(found, expected)
+        return outputs
+
+    @staticmethod
+    def _is_view(tensor: torch.Tensor, call: Call, values: Mapping[Ref, torch.Tensor]) -> bool:
+        address = tensor.untyped_storage()._cdata
+        return any(values[ref].untyped_storage()._cdata == address for ref in call.reads())
+
+    def _copied(self, tensor: torch.Tensor, spec: Spec) -> torch.Tensor:
+        self.laid_out_again += 1
+        whole = torch.empty(spec.offset + spec.span, dtype=tensor.dtype, device=tensor.device)
+        return whole.as_strided(spec.shape, spec.strides, spec.offset).copy_(tensor)
 
 
 def flat_outputs(result: Any, count: int) -> list[torch.Tensor | None]:

@@ -21,7 +21,7 @@ def test_random_orders_equal_the_eager_step(name, parts, tmp_path):
     graph, program = load_program(tmp_path / "g.h5")
     plain = Plain(step, parts)
     plain.run(0)  # makes the optimizer's state
-    replayed = Replayed(program, graph, plain, check=True)
+    replayed = Replayed(program, graph, plain, strict=True)
     before = plain.state()
     for number in range(1, 4):
         expected = plain.run(number)

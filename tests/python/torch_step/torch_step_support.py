@@ -87,13 +87,13 @@ class Plain:
 class Replayed:
     """The program's steps, from the same state."""
 
-    def __init__(self, program: Program, graph: Graph, plain: Plain, check: bool = False) -> None:
-        self.program, self.graph, self.check = program, graph, check
+    def __init__(self, program: Program, graph: Graph, plain: Plain, strict: bool = False) -> None:
+        self.program, self.graph, self.strict = program, graph, strict
         self.inputs = [t for t in plain.step.inputs]
         self.values = load_state(program, module_state(plain.step.module), [plain.optimizer.state_dict()])
 
     def run(self, number: int, order: Sequence[int] | None = None, seed: int = 5) -> dict[str, torch.Tensor]:
-        runner = Runner(self.program, seed=seed, step=number, check=self.check)
+        runner = Runner(self.program, seed=seed, step=number, strict=self.strict)
         return replay(self.program, self.graph, self.values, self.inputs, order=order, runner=runner)
 
     def state(self) -> dict[str, torch.Tensor]:
