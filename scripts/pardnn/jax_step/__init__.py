@@ -1,0 +1,1 @@
+"""Training steps of JAX as graphs for the partitioner."""

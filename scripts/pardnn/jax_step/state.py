@@ -1,0 +1,72 @@
+"""Which argument is the training state, and which result is its new value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..capture_common import CaptureError
+from ..capture_common.command import first_line, place_of
+
+
+@dataclass
+class Traced:
+    """``closed``: the step's jaxpr. The first ``leaves`` arguments are the state; result ``new_state + i`` is the new value of leaf i.
+
+    ``names``: of all arguments. ``samples``: the leading dimension of the batch, 0 if there is no common one.
+    """
+
+    closed: Any
+    leaves: int
+    names: list[str]
+    new_state: int
+    samples: int
+
+
+def traced(step: Callable[..., Any], state: Any, batch: Sequence[Any]) -> Traced:
+    """Traces ``step(state, *batch)`` on shapes alone: nothing is computed, nothing allocated.
+
+    The step returns the new state, or a tuple that begins with it. CaptureError names the user's own line where tracing stops.
+    """
+    import jax
+
+    abstract = jax.tree.map(_shape, (state, *batch))
+    try:
+        closed, result = jax.make_jaxpr(step, return_shape=True)(*abstract)
+    except Exception as error:  # whatever the user's code raises while it is traced
+        advice = "; keep Python control flow and NumPy off traced values (jax.lax.cond, jax.lax.while_loop, jax.numpy.where)"
+        raise CaptureError(f"{place_of(error)}: tracing stops: {first_line(error)}"
+                           + (advice if isinstance(error, jax.errors.JAXTypeError) else "")) from error
+    paths = jax.tree_util.tree_flatten_with_path(abstract[0])[0]
+    names = [f"state{jax.tree_util.keystr(path)}" for path, _ in paths]
+    for i, argument in enumerate(abstract[1:]):
+        names += [f"batch[{i}]{jax.tree_util.keystr(path)}" for path, _ in jax.tree_util.tree_flatten_with_path(argument)[0]]
+    _check_pairs(abstract[0], result, names)
+    leading = {leaf.shape[0] for leaf in jax.tree.leaves(abstract[1:]) if leaf.shape}
+    return Traced(closed, len(paths), names, 0, leading.pop() if len(leading) == 1 else 0)
+
+
+def _shape(leaf: Any) -> Any:
+    import jax
+    import numpy as np
+
+    if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
+    return jax.ShapeDtypeStruct((), jax.dtypes.canonicalize_dtype(np.result_type(leaf)))
+
+
+def _check_pairs(state: Any, result: Any, names: list[str]) -> None:
+    """CaptureError unless the result is, or begins with, a tree like the state's."""
+    import jax
+
+    structure: Any = jax.tree.structure(state)
+    if jax.tree.structure(result) == structure:
+        new = result
+    elif isinstance(result, (tuple, list)) and result and jax.tree.structure(result[0]) == structure:
+        new = result[0]
+    else:
+        raise CaptureError(f"the step returns {jax.tree.structure(result)}; expected the new state, like {structure}, alone or first in a tuple")
+    for name, before, after in zip(names, jax.tree.leaves(state), jax.tree.leaves(new)):
+        if before.shape != after.shape or before.dtype != after.dtype:
+            raise CaptureError(f"{name}: the step takes {before.dtype}{list(before.shape)} and returns {after.dtype}{list(after.shape)}; expected the same")
