@@ -52,10 +52,11 @@ class TraceEvents:
         self._launches = _Columns("thread", "start", "correlation")
         self._work = _Columns("name", "start", "duration", "correlation", "id")
         self._read(path, progress)
+        shown = len(self._operations) + len(self._work)
         self.operations = self._operations.unique(("key", "start", "duration", "id", "thread"))
         self.launches = self._launches.unique(("correlation", "start", "thread"))
         self.work = self._work.unique(("name", "start", "duration", "correlation", "id"))
-        self.repeated = len(self._operations) + len(self._work) - len(self.operations["start"]) - len(self.work["start"])
+        self.repeated = shown - len(self.operations["start"]) - len(self.work["start"])
         del self._operations, self._launches, self._work
 
     @property
@@ -138,7 +139,7 @@ class _Columns:
 
     def unique(self, by: tuple[str, ...]) -> dict[str, Int64]:
         """Columns of the distinct rows, as they come; rows are the same if they are so in the columns ``by``. Empties this."""
-        arrays = {name: np.array(column, dtype=np.int64) for name, column in self._columns.items()}
+        arrays = {name: np.frombuffer(c, dtype=np.int64) if len(c) else np.zeros(0, np.int64) for name, c in self._columns.items()}
         order = np.lexsort([arrays[name] for name in by])
         new = np.zeros(len(order), dtype=bool)
         new[:1] = True
@@ -146,7 +147,10 @@ class _Columns:
             values = arrays[name][order]
             new[1:] |= values[1:] != values[:-1]
         keep = np.sort(order[new])
-        return {name: values[keep] for name, values in arrays.items()}
+        del order, new
+        self._appends.clear()
+        self._columns.clear()
+        return {name: arrays.pop(name)[keep] for name in list(arrays)}
 
 
 def _lists(types: Any, concrete: Any) -> list[str] | None:

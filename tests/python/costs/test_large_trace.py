@@ -41,4 +41,4 @@ def test_memory_is_a_small_part_of_the_file(tmp_path, size):
     lines, most = peak_mib(large)
     assert len(lines) == 2 and lines[1].endswith(" x aten::mm")  # nothing repeated, lost, unusable or put right
     assert lines[0].startswith(f"{large}: ") and " operations, 1,000 different, times on the device" in lines[0]
-    assert most < least + 60 + 0.25 * size / 2**20  # two pieces of 4 MiB as bytes and text, sorting; 50 bytes of an event's 200
+    assert most < least + 60 + 0.3 * size / 2**20  # pieces of 4 MiB as bytes and text; of 790 bytes of JSON a layer 104 kept, and sorted
