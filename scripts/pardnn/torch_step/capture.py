@@ -22,7 +22,8 @@ from .names import Names
 from .operators import describe
 from .optimizers import capturable, rate_slots, state_slots
 from .program import DATASET, Binding, InputSlot, Program, dump_program
-from .recorder import Recorder, checked, number_in
+from .randomness import RandomCalls, numbered
+from .recorder import Recorder, checked, number_in, written_residuals
 from .step import Step, batch_size, input_names, split_inputs, splits, train_step
 from .values import Ref, spec_of
 
@@ -72,11 +73,12 @@ def capture_step(step: Step, costs: CostModel, *, micro_batches: int = 1, device
 
 
 def capture(step_fn: Callable[..., Any], example_inputs: Sequence[Any], *, modules: Any, optimizers: Any, costs: CostModel,
-            device: str = "cpu", samples: int | None = None, name: str = "") -> Capture:
+            device: str = "cpu", samples: int | None = None, name: str = "", data: bool = False) -> Capture:
     """Captures ``step_fn(*example_inputs)``, a whole training step of the user's own. Nothing is run on data.
 
     ``modules`` and ``optimizers``: one, a list, or a dict by name of all that the step reads or writes besides its inputs; other tensors that it
     reads become constants. What it returns (nested) are the program's outputs. Raises CaptureError where the step depends on data.
+    ``data``: the step is run on the real tensors, once and with its effects, and recorded; the optimizers' state has to be there already.
     """
     leaves, tree = pytree.tree_flatten(tuple(example_inputs))
     tensors = [i for i, t in enumerate(leaves) if isinstance(t, torch.Tensor)]
@@ -90,7 +92,7 @@ def capture(step_fn: Callable[..., Any], example_inputs: Sequence[Any], *, modul
 
     found = _capture(run, [leaves[i] for i in tensors], [f"input/{labels[i]}" for i in tensors], [(n, 0, 1) for n in range(len(tensors))],
                      _named(modules, "module"), list(_named(optimizers, "optimizer").values()), costs, device,
-                     name or getattr(step_fn, "__name__", "step"))
+                     name or getattr(step_fn, "__name__", "step"), data)
     found.graph.samples_per_step = samples if samples is not None else batch_size(example_inputs)
     return found
 
@@ -110,19 +112,23 @@ def _example(tensor: torch.Tensor, part: int, parts: int) -> torch.Tensor:
 
 def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence[str],
              slots: Sequence[tuple[int, int, int]], modules: dict[str, Any], optimizers: list[torch.optim.Optimizer], costs: CostModel,
-             device: str, name: str) -> Capture:
+             device: str, name: str, data: bool = False) -> Capture:
     _check_optimizers(modules, optimizers)
     mode = mode_of(list(modules.values()))
     faker = Faker(mode, device)
     with ExitStack() as stack:
-        stack.enter_context(faked(list(modules.values()), optimizers, faker))
         stack.enter_context(capturable(optimizers))
         stack.enter_context(torch.enable_grad())
-        stack.enter_context(mode)
-        inputs = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device).requires_grad_(t.requires_grad) for t in examples]
+        stack.enter_context(torch.compiler.set_stance("force_eager"))
+        inputs = list(examples)
+        if not data:
+            stack.enter_context(faked(list(modules.values()), optimizers, faker))
+            stack.enter_context(mode)
+            inputs = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device).requires_grad_(t.requires_grad) for t in examples]
         initial = _Initial()
-        with initial, user_errors():
-            run(inputs, None)
+        if not data:
+            with initial, numbered(RandomCalls()), user_errors():
+                run(inputs, None)
         names = Names(modules)
         recorder = Recorder(names)
         bindings = _declare_state(recorder, names, modules, optimizers, initial)
@@ -133,6 +139,10 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
                  for label, t, (index, part, parts) in zip(input_labels, inputs, slots)]
         returned = _record(run, inputs, recorder, names, modules, optimizers)
         outputs = _outputs(returned, recorder)
+    unmarked = _updated_without_gradient(recorder, bindings)
+    if unmarked:
+        recorder.warnings.append(f"{len(unmarked)} parameters are updated without a gradient of their own by backward() ({unmarked[0]}, ...): "
+                                 "replicas have nothing to reduce for them")
     bindings += [Binding(label, ref, "closure", recorder.records[ref.node].spec(ref.output)) for label, ref in recorder.closures]
     recording = Recording(recorder.records, recorder.ties, recorder.gradients, bindings, given, outputs)
     graph, program, coverage = build(recording, costs, name=name, producer=f"pardnn capture_torch, PyTorch {torch.__version__}")
@@ -144,6 +154,12 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
 
     program.graph = fingerprint(graph)
     return Capture(graph, program, coverage, recorder.warnings)
+
+
+def _updated_without_gradient(recorder: Recorder, bindings: Sequence[Binding]) -> list[str]:
+    """Names of parameters that the step writes and that ``backward()`` gave no gradient."""
+    written = written_residuals(recorder.records)
+    return [b.name for b in bindings if b.role == "parameter" and b.ref.node in written and b.ref.node not in recorder.gradients]
 
 
 def _check_optimizers(modules: dict[str, Any], optimizers: Sequence[torch.optim.Optimizer]) -> None:
@@ -168,6 +184,7 @@ def _record(run: _Run, inputs: Sequence[torch.Tensor], recorder: Recorder, names
             for handle in _phase_hooks(optimizer, names):
                 stack.callback(handle.remove)
         stack.enter_context(names.hooked())
+        stack.enter_context(numbered(recorder.random_calls))
         stack.enter_context(recorder)
         with user_errors():
             return run(inputs, phase)

@@ -45,10 +45,6 @@ class Names:
             for handle in handles:
                 handle.remove()
 
-    def backward(self) -> bool:
-        """Whether autograd runs its backward pass."""
-        return _autograd_node() is not None
-
     def name(self, short: str, tag: str, gradient: bool) -> str:
         """Name of an operation that runs now. ``tag``: the parameter that its operands belong to; ``gradient``: it reads a gradient."""
         place = self._place(tag, gradient)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .errors import CaptureError, user_line
 from .operators import describe
 
 _MASK = (1 << 64) - 1
@@ -33,6 +35,40 @@ def reseed(seed: int, device: torch.device) -> None:
         torch.default_generator.manual_seed(seed)
 
 
+class RandomCalls:
+    """Numbers the random calls of a step: 0, 1, ..."""
+
+    def __init__(self) -> None:
+        self.next = 0
+
+    def take(self) -> int:
+        """The number of the call that comes now."""
+        self.next += 1
+        return self.next - 1
+
+
+class _State(int):
+    """What stands for the generator's state inside a step whose random calls are numbered."""
+
+
+@contextmanager
+def numbered(calls: RandomCalls) -> Iterator[None]:
+    """While inside, the state of the default generator is the number of the next random call.
+
+    So what saves and restores the state, as activation checkpoints do before they compute a forward pass again, gets the same numbers again.
+    """
+    def get() -> _State:
+        return _State(calls.next)
+
+    def put(state: Any) -> None:
+        if not isinstance(state, _State):
+            raise CaptureError(f"{user_line()}: the generator's state is set to one from outside the step; its random calls are seeded one by one")
+        calls.next = int(state)
+
+    with patch.object(torch, "get_rng_state", get), patch.object(torch, "set_rng_state", put):
+        yield
+
+
 @contextmanager
 def seeded_step(seed: int, step: int) -> Iterator[None]:
     """A plain eager step run inside draws the same random numbers as the replay of its program with the same seed and step.
@@ -41,24 +77,24 @@ def seeded_step(seed: int, step: int) -> Iterator[None]:
     """
     state = torch.default_generator.get_state()
     try:
-        with _Reseeding(seed, step):
+        calls = RandomCalls()
+        with numbered(calls), _Reseeding(seed, step, calls):
             yield
     finally:
         torch.default_generator.set_state(state)
 
 
 class _Reseeding(TorchDispatchMode):
-    def __init__(self, seed: int, step: int) -> None:
+    def __init__(self, seed: int, step: int, calls: RandomCalls) -> None:
         super().__init__()
         self._seed = seed
         self._step = step
-        self._number = 0
+        self._calls = calls
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if describe(func).random:
-            reseed(op_seed(self._seed, self._step, self._number), random_device(args, kwargs))
-            self._number += 1
+            reseed(op_seed(self._seed, self._step, self._calls.take()), random_device(args, kwargs))
         return func(*args, **kwargs)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from .errors import CaptureError, user_line
 from .operators import Operator, describe
+from .randomness import RandomCalls
 from .storages import Storage, Storages
 from .values import Ref, Spec, atom_of, flat_tensors, map_args, spec_of
 
@@ -71,7 +72,7 @@ class Recorder(TorchDispatchMode):
         self.names = names
         self.records: list[Record] = []
         self.ties: list[tuple[int, int]] = []
-        self.random_calls = 0
+        self.random_calls = RandomCalls()
         self.elided = 0
         self.warnings: list[str] = []
         self._storages = Storages()
@@ -144,10 +145,7 @@ class Recorder(TorchDispatchMode):
         record = Record("", operator.kind)
         record.operator, record.func, record.args, record.kwargs = operator, func, template, named
         if operator.random:
-            if torch.is_grad_enabled() and self.names.backward():
-                raise CaptureError(f"{user_line()}: {operator.name} inside an activation checkpoint; recomputed random numbers are not supported "
-                                   "(set dropout to 0, or do not checkpoint this module)")
-            record.random, self.random_calls = self.random_calls, self.random_calls + 1
+            record.random = self.random_calls.take()
         self._emit(record, used, written, operator.defined(args, kwargs, flat_tensors(result)))
         record.flops = _flops(func, args, kwargs, result)
         return result
@@ -328,6 +326,11 @@ class Recorder(TorchDispatchMode):
         storage.holders[spec] = Ref(len(self.records) - 1, 0)
         record.stores.append((storage.number, 0))
         return storage
+
+
+def written_residuals(records: Iterable[Record]) -> set[int]:
+    """Residuals that some call writes."""
+    return {w for r in records for w in r.writes}
 
 
 def checked(func: Any, args: Any, kwargs: Any) -> Any:

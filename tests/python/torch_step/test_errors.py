@@ -11,8 +11,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
-from torch.nn import functional as F  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
 from torch_step_support import Flat, captured, seeded  # noqa: E402
 
 from pardnn.capture_torch import main  # noqa: E402
@@ -59,8 +57,9 @@ def own_generator(x):
     return x + torch.rand(4, generator=generator)  # here
 
 
-def random_in_checkpoint(x):
-    checkpoint(lambda y: F.dropout(module(y)), x, use_reentrant=False).sum().backward()  # here
+def foreign_state(x):
+    torch.set_rng_state(state)  # here
+    return torch.rand(3)
 
 
 def own_reference(x):
@@ -74,8 +73,9 @@ def reads_its_counter(x):
 
 
 weight = module.weight
+state = torch.get_rng_state()
 STEPS = {item: "torch.where", branch: "torch.where", listed: "torch.where", nonzero: "fixed shape", to_numpy: "numpy", of_sparse: "sparse=False",
-         outside_state: "buffer", own_generator: "default", random_in_checkpoint: "dropout", own_reference: "'module0.weight'",
+         outside_state: "buffer", own_generator: "default", foreign_state: "seeded one by one", own_reference: "'module0.weight'",
          reads_its_counter: "torch.optim"}
 
 
@@ -143,7 +143,8 @@ def other():
 
 def test_command_line(tmp_path, pardnn_binary):
     (tmp_path / "user_model.py").write_text(MODEL)
-    command = (sys.executable, "-m", "pardnn.capture_torch", "user_model.py:good", "-o", "g.h5", "--micro-batches", "2", "--optimizer", "momentum", "--clip", "1",
+    command = (sys.executable, "-m", "pardnn.capture_torch", "user_model.py:good", "-o", "g.h5", "--micro-batches", "2", "--optimizer", "momentum",
+               "--clip", "1",
                "--costs", "roofline:V100")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -13,7 +13,8 @@ from torch_step_support import Flat, captured, seeded  # noqa: E402
 
 from pardnn.graph import Kind  # noqa: E402
 from pardnn.torch_step.capture import capture, capture_step  # noqa: E402
-from pardnn.torch_step.step import Step  # noqa: E402
+from pardnn.torch_step.optimizers import capturable  # noqa: E402
+from pardnn.torch_step.step import Step, train_step  # noqa: E402
 
 
 def ids(found):
@@ -152,6 +153,26 @@ def test_the_users_objects_are_as_before():
     assert list(optimizer.state) == list(state) and all(optimizer.state[k] is state[k] for k in state)
     assert {k: v for k, v in optimizer.param_groups[0].items() if k != "params"} == {k: v for k, v in group.items() if k != "params"}
     assert optimizer.param_groups[0]["params"][0] is module.weight and not torch.is_inference(module.weight)
+
+
+def test_recording_real_tensors_gives_the_same_graph():
+    """The recorder needs no fake tensors: a plain step that is recorded while it runs has the nodes and edges of the captured one."""
+    step = seeded("transformer")
+    optimizer = step.optimizer(step.module.parameters())
+    with capturable([optimizer]):
+        train_step(step, optimizer, [step.inputs])
+
+    def step_fn(x, y):
+        return train_step(step, optimizer, [(x, y)])
+
+    fake = capture(step_fn, step.inputs, modules=step.module, optimizers=optimizer, costs=Flat())
+    before = step.module.wpe.weight.detach().clone()
+    real = capture(step_fn, step.inputs, modules=step.module, optimizers=optimizer, costs=Flat(), data=True)
+    assert not torch.equal(before, step.module.wpe.weight)
+    assert real.graph.names == fake.graph.names
+    for column in ("mem", "kind", "alias", "colocation", "gradient_of", "source", "target", "bytes", "output"):
+        assert (getattr(real.graph, column) == getattr(fake.graph, column)).all(), column
+    assert [c and (c.op, c.outputs) for c in real.program.calls] == [c and (c.op, c.outputs) for c in fake.program.calls]
 
 
 def test_capturing_twice_gives_the_same_bytes():

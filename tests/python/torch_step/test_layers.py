@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch_step_layers import LAYERS  # noqa: E402
+from torch_step_layers import LAYERS, Does, checkpointed_dropout, plain_dropout  # noqa: E402
 from torch_step_support import Plain, Replayed, captured, differing, random_order  # noqa: E402
 
 from pardnn.torch_step.step import Step  # noqa: E402
@@ -32,6 +32,18 @@ def test_replay_of(name):
     for number in range(2):
         assert not differing(plain.run(number), replayed.run(number, random_order(found.graph, number)))
         assert not differing(plain.state(), replayed.state())
+
+
+def test_checkpoints_draw_the_same_random_numbers_again():
+    """The step with checkpoints does what the step without does, to the last bit: so the masks of the second forward pass are those of the first."""
+    states = []
+    for function in (checkpointed_dropout, plain_dropout):
+        torch.manual_seed(4)
+        module = Does(function, *(torch.nn.Linear(4, 4) for _ in range(3)))
+        plain = Plain(Step(module, mean_square, (torch.randn(2, 4),), lambda parameters: torch.optim.SGD(parameters, lr=0.1)))
+        plain.run(0)
+        states.append(plain.state())
+    assert not differing(*states)
 
 
 def test_a_layout_that_fake_tensors_do_not_know_is_copied():

@@ -90,6 +90,21 @@ def checkpointed_reentrant(m: Any, x: Tensor) -> Tensor:
     return checkpoint(lambda y: m[1](torch.relu(m[0](y))), m[2](x), use_reentrant=True)
 
 
+def checkpointed_dropout(m: Any, x: Tensor) -> Tensor:
+    y = checkpoint(lambda y: m[1](F.dropout(torch.relu(m[0](y)))), F.dropout(x, 0.2), use_reentrant=False)
+    return F.dropout(checkpoint(lambda y: F.dropout(m[2](y)), y, use_reentrant=True))
+
+
+def plain_dropout(m: Any, x: Tensor) -> Tensor:
+    """The same without checkpoints."""
+    return F.dropout(F.dropout(m[2](m[1](F.dropout(torch.relu(m[0](F.dropout(x, 0.2))))))))
+
+
+def flash(m: Any, x: Tensor) -> Tensor:
+    q, k, v = m[0](x).view(2, 6, 3, 2, 4).permute(2, 0, 3, 1, 4)
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
 def noisy(m: Any, x: Tensor) -> Tensor:
     return m[0](x + torch.randn_like(x) * 0.1 + torch.rand(2, 4) + torch.randint(0, 3, (2, 4)) + torch.randperm(4))
 
@@ -131,6 +146,9 @@ LAYERS: dict[str, Callable[[], tuple[nn.Module, Any]]] = {
     "autocast": lambda: (Does(mixed_precision, _linear(), _linear()), _r(2, 4)),
     "checkpoint": lambda: (Does(checkpointed, _linear(), _linear()), _r(2, 4)),
     "reentrant checkpoint": lambda: (Does(checkpointed_reentrant, _linear(), _linear(), _linear()), _r(2, 4)),
+    "checkpointed dropout": lambda: (Does(checkpointed_dropout, _linear(), _linear(), _linear()), _r(2, 4)),
+    "flash attention": lambda: (Does(flash, nn.Linear(8, 24)), _r(2, 6, 8)),
+    "compiled": lambda: (torch.compile(nn.Sequential(_linear(), nn.GELU(), _linear())), _r(2, 4)),
     "double backward": lambda: (Does(gradient_penalty, _linear(), nn.Linear(4, 1)), _r(2, 4)),
     "einsum": lambda: (Does(weights_in_layout, _linear()), _r(2, 4)),
     "slices in place": lambda: (Does(slices_in_place, _linear()), _r(6, 4)),
