@@ -61,10 +61,11 @@ class _Step:
             for transfer in plan.posts.get(position, ()):
                 self._post(transfer)
             self._average_before(position)
-            self._settle(position)
+            self._settle(position, plan.mem.get(node, 0))
             for transfer in plan.waits.get(position, ()):
                 self._arrive(transfer)
             self._node(node)
+            self._launch_after(position)
         self._average_before(len(plan.nodes))
         while self.sending:
             self._sent(block=True)
@@ -97,12 +98,8 @@ class _Step:
             for ref in engine._reads[node]:
                 self._read(ref)
             self._release(node)
-        if plan.buckets is not None:
-            for bucket in plan.buckets.launch.get(node, ()):
-                self._launch(bucket)
-            if node in plan.buckets.home:
-                return  # its sends are for the average
-        self._send(node)
+        if plan.buckets is None or node not in plan.buckets.home:  # averages are sent later
+            self._send(node)
 
     def _keep(self, ref: Ref, tensor: torch.Tensor) -> Ref:
         self.values[ref] = tensor
@@ -164,22 +161,24 @@ class _Step:
                 self.meter.drop(flat)
                 self._release(transfer.ref.node)
 
-    def _settle(self, position: int) -> None:
-        """Waits for sends that are over by now in the emulated run, if the next node would take more memory than the device has there."""
+    def _settle(self, position: int, needed: int) -> None:
+        """Waits for sends that are over by now in the emulated run, if ``needed`` bytes more would be more than the device has there."""
         if not self.sending:
             return
         self._sent(block=False)
-        needed = self._needed(self.plan.nodes[position])
         now = self.plan.starts[position]
         while self.meter.live + needed > self.engine._budget and any(
                 t.delivered is not None and t.delivered <= now for t, flat in self.sending.values() if flat is not None):
             self.engine.stalls += 1
             self._sent(block=True)
 
-    def _needed(self, node: int) -> int:
-        return self.plan.mem.get(node, 0)
-
     # -- averages over replicas ---------------------------------------------------------------------------------------------------
+
+    def _launch_after(self, position: int) -> None:
+        if self.plan.buckets is not None:
+            for number in self.plan.buckets.launch.get(self.plan.nodes[position], ()):
+                self._settle(position, self.plan.buckets.buckets[number].bytes)
+                self._launch(number)
 
     def _launch(self, number: int) -> None:
         """Averages a bucket, while other nodes run."""
@@ -188,7 +187,7 @@ class _Step:
         flat = torch.empty(bucket.elements, dtype=getattr(torch, bucket.dtype), device=self.engine.runner.device)
         self.meter.take(flat)
         for g, offset in zip(bucket.members, bucket.offsets):
-            gradient = self.values[Ref(g, 0)]
+            gradient = self.values[self.plan.buckets.value[g]]
             torch.div(gradient, self.engine._replicas, out=flat[offset:offset + gradient.numel()].view(gradient.shape))
         self.buckets[number] = (flat, self.engine._channels.average(flat), len(bucket.members))
 
@@ -208,11 +207,11 @@ class _Step:
         if work is not None:
             wait_for(work)
         offset = bucket.offsets[bucket.members.index(g)]
-        gradient = self.values[Ref(g, 0)]
+        gradient = self.values[self.plan.buckets.value[g]]
         average = flat[offset:offset + gradient.numel()].view(gradient.shape)
         if g not in self.plan.buckets.in_place:
             self._renew(g)
-            gradient = self.values[Ref(g, 0)]
+            gradient = self.values[self.plan.buckets.value[g]]
         with torch.no_grad():
             gradient.copy_(average)
         self.buckets[number] = (flat, None, left - 1)
@@ -222,7 +221,8 @@ class _Step:
 
     def _renew(self, g: int) -> None:
         """New memory for a gradient whose old content is still needed by others."""
-        old = self.values[Ref(g, 0)]
+        assert self.plan.buckets is not None
+        old = self.values[self.plan.buckets.value[g]]
         fresh = old.untyped_storage().clone()
         base = torch.empty(0, dtype=torch.uint8, device=old.device).set_(fresh)  # type: ignore[call-overload]
         for ref in [r for r in self.held[self.plan.root[g]] if r.node == g]:

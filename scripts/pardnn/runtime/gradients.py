@@ -8,6 +8,8 @@ import numpy as np
 
 from ..graph import Graph, Int64
 from ..torch_step.program import Program
+from ..torch_step.values import Ref
+from .errors import RunError
 from .memory import roots
 from .placement import Placement
 from .schedule import in_order
@@ -33,6 +35,18 @@ def after_backward(graph: Graph, placement: Placement) -> Placement:
     order = np.empty(graph.num_nodes, dtype=np.int64)
     order[sequence] = np.arange(graph.num_nodes)
     return Placement(placement.device, placement.devices, in_order(graph, placement.device, placement.machine, order), placement.machine, True)
+
+
+def gradient_value(program: Program, graph: Graph, node: int) -> Ref:
+    """Which output of a node with ``gradient_of`` is the gradient: the only tensor, else the one of the parameter's shape. Raises RunError if unclear."""
+    call = program.calls[node]
+    found = [Ref(node, i) for i, spec in enumerate(call.outputs if call is not None else ()) if spec is not None]
+    if len(found) > 1:
+        shapes = {b.spec.shape for b in program.bindings if b.ref.node == graph.gradient_of[node]}
+        found = [ref for ref in found if program.spec(ref).shape in shapes]
+    if len(found) != 1:
+        raise RunError(f"node '{graph.names[node]}': which of its outputs is the gradient of '{graph.names[int(graph.gradient_of[node])]}' is not clear")
+    return found[0]
 
 
 def first_readers(graph: Graph, order: Int64) -> dict[int, int]:
@@ -62,6 +76,8 @@ class BucketPlan:
     """``launch``: buckets that start once a node has run; ``finish[i]``: gradients that must be averaged before local node number i.
 
     ``peak``: greatest sum of bytes of buckets under way. ``in_place``: gradients whose memory may take the average; others get new memory.
+    ``value``: which output is the gradient. ``spans``: for each bucket local numbers of the node after which it starts and of the one before which it
+    is over, and its bytes.
     """
 
     buckets: list[Bucket]
@@ -70,12 +86,12 @@ class BucketPlan:
     home: dict[int, int]
     in_place: set[int]
     peak: int
+    value: dict[int, Ref] = field(default_factory=dict)
+    spans: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 def plan_buckets(program: Program, graph: Graph, order: Int64, nodes: list[int], readers: dict[int, int], limit: int) -> BucketPlan:
     """Buckets of up to ``limit`` bytes in the order in which the gradients on one device (``nodes``, in order) become ready."""
-    from ..torch_step.values import Ref
-
     places = order[np.array(nodes, dtype=np.int64)] if nodes else np.zeros(0, np.int64)
     local = {n: i for i, n in enumerate(nodes)}
     due: dict[int, list[int]] = {}
@@ -85,6 +101,7 @@ def plan_buckets(program: Program, graph: Graph, order: Int64, nodes: list[int],
     plan = BucketPlan([], {}, due, {}, _in_place(graph, order, local, readers), 0)
     open_buckets: dict[str, int] = {}
     left: dict[int, int] = {}
+    begun: dict[int, int] = {}
     held = 0
 
     def launch(b: int, node: int) -> None:
@@ -92,6 +109,7 @@ def plan_buckets(program: Program, graph: Graph, order: Int64, nodes: list[int],
         plan.launch.setdefault(node, []).append(b)
         del open_buckets[plan.buckets[b].dtype]
         left[b] = len(plan.buckets[b].members)
+        begun[b] = local[node]
         held += plan.buckets[b].bytes
         plan.peak = max(plan.peak, held)
 
@@ -102,9 +120,11 @@ def plan_buckets(program: Program, graph: Graph, order: Int64, nodes: list[int],
             left[plan.home[g]] -= 1
             if not left[plan.home[g]]:
                 held -= plan.buckets[plan.home[g]].bytes
+                plan.spans.append((begun[plan.home[g]], i, plan.buckets[plan.home[g]].bytes))
         if i < len(nodes) and nodes[i] in readers:
             g = nodes[i]
-            spec = program.spec(Ref(g, 0))
+            spec = program.spec(gradient_value(program, graph, g))
+            plan.value[g] = gradient_value(program, graph, g)
             size = int(np.prod(spec.shape, dtype=np.int64))
             b = open_buckets.setdefault(spec.dtype, len(plan.buckets))
             if b == len(plan.buckets):

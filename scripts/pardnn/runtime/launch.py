@@ -17,8 +17,8 @@ from .ranks import RENDEZVOUS
 GRACE = 3.0  # seconds between asking a rank to end and killing it
 
 
-def launch(arguments: Sequence[str], count: int) -> int:
-    """``python -m pardnn.run`` with ``arguments`` as ``count`` processes. Exit code: 0, 3 where the input is wrong, 4 where a rank is lost, 128 + signal."""
+def launch(arguments: Sequence[str], count: int, module: str = "pardnn.run") -> int:
+    """``python -m module`` with ``arguments`` as ``count`` processes. Exit code: 0, 3 where the input is wrong, 4 where a rank is lost, 128 + signal."""
     with tempfile.TemporaryDirectory(prefix="pardnn-run-") as folder:
         processes: list[subprocess.Popen[bytes]] = []
         stopped: list[int] = []
@@ -27,8 +27,8 @@ def launch(arguments: Sequence[str], count: int) -> int:
             for rank in range(count):
                 environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(count), RENDEZVOUS: str(Path(folder) / "meet"),
                                "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))}
-                processes.append(subprocess.Popen([sys.executable, "-m", "pardnn.run", *arguments], env=environment, preexec_fn=_end_with_parent))
-            return _watch(processes, stopped)
+                processes.append(subprocess.Popen([sys.executable, "-m", module, *arguments], env=environment, preexec_fn=_end_with_parent))
+            return _watch(processes, stopped, module)
         finally:
             _end(processes)
             for number, handler in previous.items():
@@ -41,21 +41,21 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def _watch(processes: Sequence[subprocess.Popen[bytes]], stopped: Sequence[int]) -> int:
+def _watch(processes: Sequence[subprocess.Popen[bytes]], stopped: Sequence[int], module: str) -> int:
     while True:
         if stopped:
-            print(f"pardnn.run: stopped by signal {stopped[0]}", file=sys.stderr, flush=True)
+            print(f"{module}: stopped by signal {stopped[0]}", file=sys.stderr, flush=True)
             return 128 + stopped[0]
         codes = [p.poll() for p in processes]
         failed = [(rank, code) for rank, code in enumerate(codes) if code]
         if failed:
-            return _failure(processes, failed)
+            return _failure(processes, failed, module)
         if all(code == 0 for code in codes):
             return 0
         time.sleep(0.05)
 
 
-def _failure(processes: Sequence[subprocess.Popen[bytes]], failed: list[tuple[int, int]]) -> int:
+def _failure(processes: Sequence[subprocess.Popen[bytes]], failed: list[tuple[int, int]], module: str) -> int:
     """Waits a moment for what the others have to say: wrong input is told by rank 0."""
     killed = [(rank, code) for rank, code in failed if code < 0]
     if not killed and any(code == 3 for _, code in failed):
@@ -65,7 +65,7 @@ def _failure(processes: Sequence[subprocess.Popen[bytes]], failed: list[tuple[in
         return 3
     rank, code = killed[0] if killed else failed[0]
     how = f"was ended by signal {-code}" if code < 0 else f"failed with exit code {code}"
-    print(f"pardnn.run: rank {rank} {how}; all others are ended", file=sys.stderr, flush=True)
+    print(f"{module}: rank {rank} {how}; all others are ended", file=sys.stderr, flush=True)
     return 4
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..graph import Graph, Int64, Kind
@@ -18,8 +20,13 @@ def roots(graph: Graph) -> Int64:
         root = further
 
 
-def peaks(graph: Graph, device: Int64, schedule: Schedule, devices: int) -> list[int]:
-    """Bytes at the worst moment of each device. O((V + E) log E)."""
+def peaks(graph: Graph, device: Int64, schedule: Schedule, devices: int, *, sent: Int64 | None = None,
+          more: Sequence[tuple[int, int, int, int]] = ()) -> list[int]:
+    """Bytes at the worst moment of each device. O((V + E) log E).
+
+    ``sent``: ns at which each node's outputs leave its device, by default when it ends. ``more``: other memory as (device, from ns, to ns, bytes).
+    """
+    extra = np.array(more, dtype=np.int64).reshape(-1, 4)
     root = roots(graph)
     start, finish = schedule.start, schedule.finish
     last = np.zeros(graph.num_nodes, dtype=np.int64)
@@ -33,10 +40,10 @@ def peaks(graph: Graph, device: Int64, schedule: Schedule, devices: int) -> list
     copy_of, copy_to, copy_bytes, copy_end = _copies(source[crosses], graph.output[data][crosses], device[target[crosses]], graph.bytes[data][crosses],
                                                       finish[target[crosses]])
     running = np.flatnonzero(graph.temp > 0)
-    where = np.concatenate([device[nodes], copy_to, device[running]])
-    begin = np.concatenate([start[nodes], finish[copy_of], start[running]])
-    end = np.concatenate([last[nodes], copy_end, finish[running]])
-    size = np.concatenate([graph.mem[nodes], copy_bytes, graph.temp[running]])
+    where = np.concatenate([device[nodes], copy_to, device[running], extra[:, 0]])
+    begin = np.concatenate([start[nodes], (finish if sent is None else sent)[copy_of], start[running], extra[:, 1]])
+    end = np.concatenate([last[nodes], copy_end, finish[running], extra[:, 2]])
+    size = np.concatenate([graph.mem[nodes], copy_bytes, graph.temp[running], extra[:, 3]])
     found = []
     for d in range(devices):
         residual = int(graph.mem[(graph.kind == Kind.RESIDUAL) & (device == d)].sum())

@@ -91,14 +91,14 @@ def plan_step(program: Program, graph: Graph, placement: Placement, *, only: Seq
     transfers, dropped = _transfers(program, graph, placement, readers)
     sequence = np.argsort(placement.schedule.order, kind="stable")
     root = roots(graph)
-    highest = peaks(graph, placement.device, placement.schedule, placement.devices)
     outputs = [(name, ref, int(placement.device[ref.node])) for name, ref in program.outputs]
     found = {}
     for d in range(placement.devices) if only is None else only:
         nodes = sequence[placement.device[sequence] == d].tolist()
-        found[d] = _device_plan(program, graph, placement, d, nodes, transfers, root, outputs, ahead, highest[d])
+        found[d] = _device_plan(program, graph, placement, d, nodes, transfers, root, outputs, ahead)
         if replicas > 1:
             found[d].buckets = plan_buckets(program, graph, placement.schedule.order, nodes, readers, bucket_bytes)
+    _set_peaks(graph, placement, readers, found)
     return StepPlan(placement, transfers, dropped, found, outputs)
 
 
@@ -136,8 +136,10 @@ def _transfers(program: Program, graph: Graph, placement: Placement, averaged: d
         key = (Ref(int(graph.source[e]), int(graph.output[e])), device[int(graph.target[e])])
         delivered[key] = max(delivered.get(key, 0), int(schedule.delivered[e]))
     for t in transfers:
-        if not t.token and t.ref.node not in averaged:
+        if not t.token:
             t.delivered = delivered.get((t.ref, t.target))
+            if t.delivered is not None and t.ref.node in averaged:
+                t.delivered += t.taken - int(finish[t.ref.node])
     transfers.sort(key=lambda t: (t.source, t.target, t.sent, t.ref.node, t.token, t.ref.output))
     before: tuple[int, int] = (-1, -1)
     tag = 0
@@ -173,13 +175,13 @@ def _tokens(graph: Graph, placement: Placement, sequence: list[int], incoming: d
 
 
 def _device_plan(program: Program, graph: Graph, placement: Placement, d: int, nodes: list[int], transfers: list[Transfer], root: Int64,
-                 outputs: list[tuple[str, Ref, int]], ahead: int, peak: int) -> DevicePlan:
+                 outputs: list[tuple[str, Ref, int]], ahead: int) -> DevicePlan:
     local = {n: i for i, n in enumerate(nodes)}
     starts = placement.schedule.start[np.array(nodes, dtype=np.int64)].tolist() if nodes else []
     residual = graph.kind == Kind.RESIDUAL
     own = graph.mem + graph.temp
     mem = {n: int(own[n]) for n in nodes if not residual[n]}
-    plan = DevicePlan(d, nodes, starts, {}, {}, {}, {}, {}, root.tolist(), mem, [n for n in nodes if residual[n]], None, peak)
+    plan = DevicePlan(d, nodes, starts, {}, {}, {}, {}, {}, root.tolist(), mem, [n for n in nodes if residual[n]], None, 0)
 
     def use(node: int) -> None:
         r = plan.root[node]
@@ -207,6 +209,22 @@ def _device_plan(program: Program, graph: Graph, placement: Placement, d: int, n
     for t, at in _posts([t for t in transfers if t.target == d], local, starts, ahead):
         plan.posts.setdefault(at, []).append(t)
     return plan
+
+
+def _set_peaks(graph: Graph, placement: Placement, averaged: dict[int, int], plans: dict[int, DevicePlan]) -> None:
+    """The emulated peak of each plan, buckets in it."""
+    schedule = placement.schedule
+    sent = schedule.finish.copy()
+    for g, reader in averaged.items():
+        sent[g] = schedule.start[reader]
+    spans = []
+    for d, plan in plans.items():
+        ends = [*plan.starts, schedule.makespan + 1]
+        for first, last, size in plan.buckets.spans if plan.buckets else ():
+            spans.append((d, int(schedule.finish[plan.nodes[first]]), ends[last], size))
+    for d, peak in enumerate(peaks(graph, placement.device, schedule, placement.devices, sent=sent, more=spans)):
+        if d in plans:
+            plans[d].emulated_peak = peak
 
 
 def _posts(coming: list[Transfer], local: dict[int, int], starts: list[int], ahead: int) -> list[tuple[Transfer, int]]:

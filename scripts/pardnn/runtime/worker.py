@@ -157,8 +157,7 @@ class _Worker:
         self.channels = GroupChannels(ranks.rank, prepared.plan.placement.devices, options.replicas, prepared.device, timedelta(seconds=options.timeout))
         seed = options.seed if not prepared.replica else op_seed(options.seed, prepared.replica, 1 << 40)
         self.runner = Runner(prepared.program, prepared.device, seed=seed)
-        bucket = self.plan.buckets.peak if self.plan.buckets else 0
-        self.budget = options.memory if options.memory is not None else self.plan.emulated_peak + bucket
+        self.budget = options.memory if options.memory is not None else self.plan.emulated_peak
         self.engine = Engine(prepared.program, self.plan, self.channels, self.runner, state, replicas=options.replicas, budget=self.budget)
         self.times: list[float] = []
         self.log: TextIO | None = None
@@ -262,11 +261,10 @@ class _Worker:
         self._write({"mean_ms": mine["ms"], "steady_steps": len(steady), "peak_bytes": meter.peak, "waits_for_memory": self.engine.stalls})
         if self.ranks.rank:
             return
-        print("  rank  device  replica    nodes      live peak B       emulated B      buckets B  ratio   ms/step")
+        print("  rank  device  replica    nodes      live peak B       emulated B  of it buckets  ratio   ms/step")
         for rank, row in enumerate(everyone):
             replica, device = divmod(rank, self.p.plan.placement.devices)
-            expected = row["emulated"] + row["bucket"]
-            ratio = f"{row['peak'] / expected:5.3f}" if expected else "    -"
+            ratio = f"{row['peak'] / row['emulated']:5.3f}" if row["emulated"] else "    -"
             print(f"  {rank:4}  {device:6}  {replica:7}  {row['nodes']:7,}  {row['peak']:15,}  {row['emulated']:15,}  {row['bucket']:13,}  {ratio}  "
                   f"{row['ms']:8.1f}")
         if steady:
