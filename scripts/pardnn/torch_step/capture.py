@@ -114,6 +114,8 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
              slots: Sequence[tuple[int, int, int]], modules: dict[str, Any], optimizers: list[torch.optim.Optimizer], costs: CostModel,
              device: str, name: str, data: bool = False) -> Capture:
     _check_optimizers(modules, optimizers)
+    if device == "cuda" and not torch.backends.cuda.is_built():
+        raise CaptureError(f"device cuda: this PyTorch ({torch.__version__}) is built without CUDA; its operations cannot be recorded here")
     mode = mode_of(list(modules.values()))
     faker = Faker(mode, device)
     with ExitStack() as stack:
@@ -132,6 +134,7 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
         names = Names(modules)
         recorder = Recorder(names)
         bindings = _declare_state(recorder, names, modules, optimizers, initial)
+        recorder.kept_gradients = {p.grad.untyped_storage()._cdata: f"{label}/grad" for label, p in reversed(_parameters(modules)) if p.grad is not None}
         label_of = {id(t): b for b, t in _parameters(modules)}
         recorder.originals = {old.untyped_storage()._cdata: label_of.get(id(new), "a buffer or a part of an optimizer's state")
                               for old, new in faker.originals() if not isinstance(old, FakeTensor)}
@@ -144,6 +147,7 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
         recorder.warnings.append(f"{len(unmarked)} parameters are updated without a gradient of their own by backward() ({unmarked[0]}, ...): "
                                  "replicas have nothing to reduce for them")
     bindings += [Binding(label, ref, "closure", recorder.records[ref.node].spec(ref.output)) for label, ref in recorder.closures]
+    bindings += [Binding(label, ref, "gradient", recorder.records[ref.node].spec(ref.output), initial=0.0) for label, ref in recorder.found_gradients]
     recording = Recording(recorder.records, recorder.ties, recorder.gradients, bindings, given, outputs)
     graph, program, coverage = build(recording, costs, name=name, producer=f"pardnn capture_torch, PyTorch {torch.__version__}")
     program.device, program.torch_version = device, torch.__version__

@@ -47,7 +47,8 @@ class Call:
 class Binding:
     """A tensor that lives across steps, under one of its names (tied names have the same ``ref``).
 
-    ``role``: ``parameter``, ``buffer``, ``optimizer`` or ``closure``. ``slot``: for optimizer state (optimizer, number of the parameter in its
+    ``role``: ``parameter``, ``buffer``, ``optimizer``, ``rate`` (a tensor among an optimizer's settings), ``gradient`` (one that the step does not
+    begin by dropping) or ``closure`` (any other tensor that the step finds). ``slot``: for optimizer state (optimizer, number of the parameter in its
     ``state_dict``, key). ``initial``: the number that fills it before the first step, None where that is no single number (parameters, buffers).
     """
 
@@ -158,7 +159,23 @@ def load_program(path: str | os.PathLike[str], graph: Graph | None = None) -> tu
     if program.graph != expected:
         raise ProgramError(f"{path}: /{DATASET} belongs to another graph: made for {program.graph.get('nodes')} nodes and "
                            f"{program.graph.get('edges')} edges, the file has {expected['nodes']} and {expected['edges']} (or other names)")
+    _check_references(path, program, graph)
     return graph, program
+
+
+def _check_references(path: object, program: Program, graph: Graph) -> None:
+    """Every value that a node reads is one, and the graph has the edge: else no order of the graph would be safe. O(V + E)."""
+    if len(program.calls) != graph.num_nodes:
+        raise ProgramError(f"{path}: /{DATASET} has {len(program.calls)} nodes, the graph {graph.num_nodes}")
+    edges = set((graph.source * graph.num_nodes + graph.target).tolist())
+    given = program._given()
+    for node, call in enumerate(program.calls):
+        for ref in call.reads() if call is not None else ():
+            source = program.calls[ref.node] if 0 <= ref.node < graph.num_nodes else None
+            exists = 0 <= ref.output < len(source.outputs) + len(source.extras) if source else ref in given or ref.node in program.constants
+            if not exists or ref.node * graph.num_nodes + node not in edges:
+                raise ProgramError(f"{path}: /{DATASET}: node {node} ({graph.names[node]}) reads output {ref.output} of node {ref.node}, "
+                                   f"{'without an edge' if exists else 'which is no value'}")
 
 
 def parse_program(raw: bytes) -> Program:

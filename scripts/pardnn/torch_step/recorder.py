@@ -78,9 +78,12 @@ class Recorder(TorchDispatchMode):
         self._storages = Storages()
         self._specs: dict[Spec, Spec] = {}
         self.gradients: dict[int, Ref] = {}  # of each residual: the value that is its gradient
+        self.updated: set[int] = set()  # residuals that an optimizer has written
         self.originals: dict[int, str] = {}  # storages of tensors that fake ones stand for now, by address
         self._foreigners = 0
         self.closures: list[tuple[str, Ref]] = []
+        self.kept_gradients: dict[int, str] = {}  # storages of gradients that are there before the step, by address: their names
+        self.found_gradients: list[tuple[str, Ref]] = []
 
     # -- what is there before the step ------------------------------------------------------------------------------------------
 
@@ -108,10 +111,11 @@ class Recorder(TorchDispatchMode):
         return self._lookup(tensor)[1]
 
     def note_gradient(self, gradient: torch.Tensor, residual: int, tag: str) -> None:
-        """``gradient`` is now the whole gradient of ``residual``; a later call for the same residual replaces this one."""
+        """``gradient`` is now the whole gradient of ``residual``; a later call replaces this one, until an optimizer has updated the residual."""
         storage, ref = self._lookup(gradient)
         storage.tag = tag
-        self.gradients[residual] = ref
+        if residual not in self.updated:
+            self.gradients[residual] = ref
 
     # -- calls --------------------------------------------------------------------------------------------------------------------
 
@@ -201,6 +205,8 @@ class Recorder(TorchDispatchMode):
         record.writes = tuple(s.root for s, _ in order)
         if residuals:
             record.root = residuals[0].root
+            if self.names.phase == "opt":
+                self.updated.update(s.root for s in residuals)
         if not makes:
             first = residuals[0] if residuals else order[0][0]
             record.kind = 2 if residuals else 0
@@ -291,6 +297,10 @@ class Recorder(TorchDispatchMode):
         if name is not None:
             raise CaptureError(f"{user_line()}: '{name}' is used through a reference of the step's own; while a step is captured its modules hold "
                                "other tensors, so reach it through its module (module.weight)")
+        name = self.kept_gradients.get(tensor.untyped_storage()._cdata)
+        if name is not None:
+            self.found_gradients.append((name, self.declare(tensor, name, "Gradient", residual=True)))
+            return self._known(tensor)
         size = tensor.untyped_storage().nbytes()
         known = tensor.constant if isinstance(tensor, FakeTensor) else tensor
         if known is None or known.device.type == "meta" or size > CONSTANT_LIMIT:
@@ -299,12 +309,15 @@ class Recorder(TorchDispatchMode):
             ref = self.declare(tensor, f"closure/{self._foreigners}", "Closure", residual=True)
             self.closures.append((f"closure/{self._foreigners}", ref))
             self._foreigners += 1
-            storage = self._storage(tensor)
-            assert storage is not None
-            return storage
+            return self._known(tensor)
         self.warnings.append(f"{user_line()}: a tensor of {size} bytes is read that is no parameter, buffer or input; its value now is kept as "
                              f"constant/{self._foreigners}")
         return self._constant(tensor, known, foreign=True)
+
+    def _known(self, tensor: torch.Tensor) -> Storage:
+        storage = self._storage(tensor)
+        assert storage is not None
+        return storage
 
     def _lift(self, func: Any, args: Any) -> Any:
         """A tensor made of numbers in the program's text (``torch.tensor(2.0)``)."""

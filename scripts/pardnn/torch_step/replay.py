@@ -33,6 +33,15 @@ class Runner:
         self.laid_out_again = 0
         names = dict.fromkeys(call.op for call in program.calls if call is not None)
         self._functions: dict[str, Callable[..., Any]] = {name: resolve(name) for name in names}
+        if self.device.type != program.device:
+            self._check_kernels()
+
+    def _check_kernels(self) -> None:
+        key = {"cuda": "CUDA", "cpu": "CPU", "meta": "Meta"}.get(self.device.type)
+        for name in self._functions:
+            if key is not None and not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name.removesuffix(".default"), key):
+                raise ProgramError(f"{name} has no kernel on {self.device.type}: the step was captured for {self.program.device}; "
+                                   f"capture it with --device {self.device.type}")
 
     def constant(self, node: int) -> torch.Tensor:
         """A fresh tensor with the value of a constant."""

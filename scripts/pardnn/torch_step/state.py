@@ -53,6 +53,8 @@ def _elements(program: Program, node: int, itemsize: int) -> int:
 def _source(binding: Binding, tensors: Mapping[str, torch.Tensor], optimizers: Sequence[Mapping[str, Any]]) -> Any:
     if binding.slot is None:
         if binding.name not in tensors:
+            if binding.initial is not None:
+                return binding.initial
             raise ProgramError(f"{binding.role} '{binding.name}' is missing in the state given")
         return tensors[binding.name]
     index, number, key = binding.slot

@@ -73,6 +73,16 @@ def test_broken_programs_are_refused(found, tmp_path, change, message):
     assert read_graph(tmp_path / "g.h5").num_nodes == found.graph.num_nodes
 
 
+def test_a_read_without_an_edge_is_refused(found, tmp_path):
+    content = json.loads(dump_program(found.program, found.graph))
+    node = len(content["nodes"]) - 1
+    for reference, message in (([0, 7], "no value"), ([node - 40, 0], "without an edge"), ([10**9, 0], "no value")):
+        content["nodes"][node][1] = [{"t": reference}]
+        write_graph(tmp_path / "g.h5", found.graph, extra={"program": json.dumps(content).encode()})
+        with pytest.raises(ProgramError, match=message):
+            load_program(tmp_path / "g.h5")
+
+
 def test_unknown_operations_and_wrong_state_are_named(found):
     program = parse_program(dump_program(found.program, found.graph))
     program.calls[-1].op = "aten::no_such_thing.default"

@@ -7,9 +7,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch_step_models import MODELS, OPTIMIZERS  # noqa: E402
-from torch_step_support import Plain, Replayed, captured, differing, random_order, seeded  # noqa: E402
+from torch_step_support import Flat, Plain, Replayed, captured, differing, random_order, seeded  # noqa: E402
 
+from pardnn.torch_step.capture import capture  # noqa: E402
+from pardnn.torch_step.errors import ProgramError  # noqa: E402
+from pardnn.torch_step.optimizers import capturable  # noqa: E402
 from pardnn.torch_step.program import load_program  # noqa: E402
+from pardnn.torch_step.replay import Runner, replay  # noqa: E402
+from pardnn.torch_step.state import load_state, module_state, named_state  # noqa: E402
 
 CASES = [(name, parts) for name in MODELS for parts in (1, 2)]
 
@@ -79,3 +84,79 @@ def test_random_numbers_follow_seed_and_step():
         losses.setdefault((seed, number), set()).add(float(replayed.run(number, seed=seed)["loss"]))
     assert all(len(values) == 1 for values in losses.values())
     assert len(set.union(*losses.values())) == 3
+
+
+def test_gradients_that_are_kept_and_zeroed_are_state():
+    """``zero_grad(set_to_none=False)``: gradients live across steps and start as zeros."""
+    module = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+
+    def step_fn(x):
+        optimizer.zero_grad(set_to_none=False)
+        loss = module(x).pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    x = torch.randn(5, 4)
+    found = capture(step_fn, (x,), modules=module, optimizers=optimizer, costs=Flat())
+    assert {b.name for b in found.program.bindings if b.role == "gradient"} == {"weight/grad", "bias/grad"} and not found.warnings
+    assert sorted(found.graph.gradient_of[found.graph.gradient_of >= 0].tolist()) == [0, 1]
+    values = load_state(found.program, module_state(module))
+    for number in range(3):
+        expected = step_fn(x)
+        got = replay(found.program, found.graph, values, [x], order=random_order(found.graph, number))
+        assert torch.equal(expected, got["output"])
+        assert not differing(module_state(module), named_state(found.program, values))
+
+
+def test_two_optimizers_in_turn():
+    """As in adversarial training: the second backward pass adds to gradients of the first network after its update; they are not its gradient."""
+    judge, maker = torch.nn.Linear(3, 1), torch.nn.Linear(2, 3)
+    optimizers = [torch.optim.Adam(m.parameters(), lr=0.01) for m in (judge, maker)]
+
+    def step_fn(real, noise):
+        optimizers[0].zero_grad()
+        loss = judge(maker(noise).detach()).mean() - judge(real).mean()
+        loss.backward()
+        optimizers[0].step()
+        optimizers[1].zero_grad()
+        fooled = -judge(maker(noise)).mean()
+        fooled.backward()
+        optimizers[1].step()
+        return loss, fooled
+
+    data = torch.randn(4, 3), torch.randn(4, 2)
+    found = capture(step_fn, data, modules={"judge": judge, "maker": maker}, optimizers=optimizers, costs=Flat())
+    assert sorted(found.graph.gradient_of[found.graph.gradient_of >= 0].tolist()) == [0, 1, 2, 3]
+    state = {f"{n}.{k}": v for n, m in (("judge", judge), ("maker", maker)) for k, v in module_state(m).items()}
+    values = load_state(found.program, state, [o.state_dict() for o in optimizers])
+    for number in range(3):
+        with capturable(optimizers):
+            expected = step_fn(*data)
+        got = replay(found.program, found.graph, values, data, order=random_order(found.graph, number))
+        assert torch.equal(expected[0], got["0"]) and torch.equal(expected[1], got["1"])
+        assert not differing(state, named_state(found.program, values))
+
+
+def test_a_rate_that_is_a_tensor_is_state():
+    step = seeded("mlp")
+    rate = torch.tensor(0.05)
+    step.optimizer = lambda parameters: torch.optim.AdamW(parameters, lr=rate)
+    found = captured(step)
+    plain = Plain(step)
+    replayed = Replayed(found.program, found.graph, plain)
+    where = next(b.ref for b in found.program.bindings if b.role == "rate")
+    for number in range(3):
+        rate.mul_(0.5)
+        replayed.values[where].copy_(rate)
+        plain.run(number)
+        replayed.run(number)
+        assert not differing(plain.state(), replayed.state())
+
+
+def test_a_device_without_kernels_is_named():
+    if torch.backends.cuda.is_built():
+        pytest.skip("this torch has kernels for CUDA")
+    with pytest.raises(ProgramError, match="no kernel on cuda: the step was captured for cpu"):
+        Runner(captured(seeded("mlp")).program, device="cuda")
