@@ -3,50 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ..capture_common import CaptureError, Costing, Report
 from ..costs import Cost, TensorSpec
+from ..graph import Kind
+from .shapes import UNKNOWN_RANK, unknown_dims
 
 if TYPE_CHECKING:
     from .convert import Options
 
 _LOOPS = frozenset({"While", "StatelessWhile"})
 _CHOICES = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
+_PUSHES = frozenset({"TensorListPushBack", "TensorListSetItem", "TensorArrayWriteV3", "StackPushV2"})
 FUNCTIONAL = _LOOPS | _CHOICES
 
 
-def body_cost(node: Any, library: Any, inputs: Sequence[TensorSpec], types: Sequence[tuple[int, bool]], costing: Costing, options: Options,
-              report: Report) -> Cost:
-    """A loop: condition and body, ``options.iterations`` times. A choice: its dearest branch. Workspace: all that one body puts out."""
-    if node.op in _LOOPS:
-        report.count(f"While loops taken as one node of {options.iterations} iterations", node.name)
-        parts = [_function_cost(node, node.attr[name].func.name, library, inputs, types, costing, options, report) for name in ("cond", "body")]
-        parts = [Cost(sum(p.ns for p in parts) * options.iterations, max(p.temp for p in parts), sum(p.flops for p in parts) * options.iterations)]
-    else:
-        report.count("If and Case nodes taken as their dearest branch", node.name)
-        branches = [f.name for f in node.attr["branches"].list.func] or [node.attr[b].func.name for b in ("then_branch", "else_branch")]
-        parts = [_function_cost(node, name, library, inputs[1:], types[1:], costing, options, report) for name in branches]
-    best = max(parts, key=lambda p: p.ns)
-    costing.flops += best.flops
-    return costing.tallied(node.name, Cost(best.ns, best.temp, 0), f"tf::{node.op}")
+_RESOURCE = 20  # DT_RESOURCE
 
 
-def _function_cost(node: Any, name: str, library: Any, inputs: Sequence[TensorSpec], types: Sequence[tuple[int, bool]], costing: Costing,
-                   options: Options, report: Report) -> Cost:
-    """The summed cost of a function's nodes with arguments of these shapes."""
-    from .convert import Options, convert
+def bypass_loops_with_handles(graph: Any) -> None:
+    """Readers of a handle that a While hands on read the handle itself, and wait for the While. In place.
 
-    function = next((f for f in library.function if f.signature.name == name), None)
-    if function is None:
-        raise CaptureError(f"node '{node.name}' runs function '{name}', which the graph's library lacks")
-    definition = _graph_of(function, library, inputs, types)
-    inner = Costing(costing.model, costing.unknown_ns)
-    graph, told = convert(definition, inner, Options(unknown_dim=options.unknown_dim, iterations=options.iterations, fetches=[_CALL]))
-    for what in ("tensors of unknown rank, taken as one element", f"tensors with unknown dimensions, each taken as {options.unknown_dim}"):
-        report.count(what, node.name, told.of(what))
-    normal = graph.kind != 1
-    return Cost(int(graph.comp.sum()), int(graph.mem[normal].sum()), inner.flops)
+    The handle is the same; behind the While, shape inference would no longer know the variable.
+    """
+    through = {f"{node.name}:{i}": node.input[i] for node in graph.node if node.op in _LOOPS
+               for i, dtype in enumerate(node.attr["T"].list.type) if dtype == _RESOURCE}
+    for node in graph.node if through else ():
+        waits = []
+        for i, name in enumerate(node.input):
+            key = name if ":" in name else f"{name}:0"
+            while key in through:
+                waits.append(f"^{key.rpartition(':')[0]}")
+                name = through[key]
+                key = name if ":" in name else f"{name}:0"
+            node.input[i] = name
+        node.input.extend(wait for wait in dict.fromkeys(waits) if wait not in node.input)
+
+
+class Run(NamedTuple):
+    """``cost`` of a node with bodies, its workspace being all that one body puts out; ``kept``: bytes that loops push onto lists."""
+
+    cost: Cost
+    kept: int
+
+
+class Bodies:
+    """Costs of If, Case and While nodes of a graph with function library ``library``."""
+
+    def __init__(self, library: Any, costing: Costing, options: Options, report: Report) -> None:
+        self._functions = {function.signature.name: function for function in library.function}
+        self._library, self._costing, self._options, self._report = library, costing, options, report
+
+    def run(self, node: Any, inputs: Sequence[TensorSpec], types: Sequence[tuple[int, bool]]) -> Run:
+        """A loop: condition and body, ``options.iterations`` times. A choice: its dearest branch. ``types``: DataType, and if a variable's handle."""
+        times = self._options.iterations if node.op in _LOOPS else 1
+        if node.op in _LOOPS:
+            self._report.count(f"While loops taken as one node of {times} iterations", node.name)
+            condition, body = (self._function(node, node.attr[name].func.name, inputs, types) for name in ("cond", "body"))
+            once = Run(Cost(condition.cost.ns + body.cost.ns, body.cost.temp, condition.cost.flops + body.cost.flops), body.kept)
+        else:
+            self._report.count("If and Case nodes taken as their dearest branch", node.name)
+            names = [f.name for f in node.attr["branches"].list.func] or [node.attr[b].func.name for b in ("then_branch", "else_branch")]
+            once = max((self._function(node, name, inputs[1:], types[1:]) for name in names), key=lambda run: run.cost.ns)
+        cost = Cost(once.cost.ns * times, once.cost.temp, once.cost.flops * times)
+        return Run(self._costing.tallied(node.name, cost, f"tf::{node.op}"), once.kept * times)
+
+    def _function(self, node: Any, name: str, inputs: Sequence[TensorSpec], types: Sequence[tuple[int, bool]]) -> Run:
+        """The summed cost of a function's nodes with arguments of these shapes."""
+        from .convert import Options, convert
+
+        if name not in self._functions:
+            raise CaptureError(f"node '{node.name}' runs function '{name}', which the graph's library lacks")
+        definition = _graph_of(self._functions[name], self._library, inputs, types)
+        inner = Costing(self._costing.model, self._costing.unknown_ns)
+        options = Options(unknown_dim=self._options.unknown_dim, iterations=self._options.iterations, fetches=[_CALL])
+        try:
+            graph, told = convert(definition, inner, options)
+        except CaptureError as error:
+            raise CaptureError(f"in a body of node '{node.name}': {error}") from error
+        for what in (UNKNOWN_RANK, unknown_dims(options.unknown_dim)):
+            self._report.count(what, node.name, told.of(what))
+        made = [n for n in range(graph.num_nodes) if graph.kind[n] == Kind.NORMAL and graph.op_name(n) != "Placeholder"]
+        pushes = np.array([graph.op_name(n) in _PUSHES for n in range(graph.num_nodes)])
+        return Run(Cost(int(graph.comp.sum()), int(graph.mem[made].sum()), inner.flops), int(graph.bytes[pushes[graph.target]].sum()))
 
 
 _CALL = "call"

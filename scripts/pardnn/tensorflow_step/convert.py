@@ -9,13 +9,14 @@ from typing import Any
 from ..capture_common import CaptureError, Costing, Report
 from ..costs import Cost, OpCall, TensorSpec
 from ..graph import Graph, GraphBuilder, Kind
-from .control_flow import FUNCTIONAL, body_cost
+from .control_flow import FUNCTIONAL, Bodies, bypass_loops_with_handles
 from .flat_graph import CONTROL, FlatGraph, cut_loops, parse, pruned, refuse_cycle
 from .flops import flops_of
+from .gradients import gradients
 from .groups import colocation_groups
 from .in_place import in_place_sources
 from .inline import Inlined, inlined
-from .op_kinds import REF_VARIABLES, RESIDUALS, VARIABLES, gradient_argument
+from .op_kinds import REF_VARIABLES, RESIDUALS, VARIABLES
 from .profile_names import ProfileNames
 from .run_metadata import NodeProfile, Profile
 from .shapes import inferred_shapes, known_spec, set_feeds, straighten_loops
@@ -52,6 +53,7 @@ def convert_flat(flat: Inlined, costing: Costing, options: Options, profile: Pro
     """The graph of one step of a graph without calls."""
     report = Report()
     report.count("calls of functions inlined", times=flat.calls)
+    bypass_loops_with_handles(flat.graph)
     names = ProfileNames(profile, flat)
     graph = _step(parse(flat.graph), options, names, flat.renamed, report)
     if options.cut_loops:
@@ -89,7 +91,7 @@ class _Conversion:
 
     def __init__(self, graph: FlatGraph, flat: Any, costing: Costing, options: Options, profile: ProfileNames, report: Report) -> None:
         self.graph, self.costing, self.options, self.profile, self.report = graph, costing, options, profile, report
-        self.library = flat.library
+        self.bodies = Bodies(flat.library, costing, options, report)
         self.specs = self._specs(flat)
         self._bypass_identity_n()
         self.touches: Touches = touches(graph)
@@ -141,7 +143,7 @@ class _Conversion:
             return seen.outputs[output]
         spec = known_spec(name if output == 0 else f"{name}:{output}", shape, dtype, self.options.unknown_dim, self.report)
         if spec.dtype == "variant":
-            self.report.count("variant tensors (lists, data sets), whose size is unknown and taken as 0 B", name)
+            self.report.count("variant tensors (lists, data sets) that loops do not fill: size unknown, taken as 0 B", name)
         elif spec.dtype == "string":
             self.report.count("string tensors, taken as 24 B an element", name)
         return spec
@@ -199,9 +201,9 @@ class _Conversion:
         alias = self.in_place.get(node, view)
         writes = node in self.touches.writes
         by_reference = writes and self.touches.origin[node] >= 0
-        owns = sum(t.unique_bytes for t in self.specs[node])
-        reference = by_reference or (writes and not owns)
         cost = self._cost(node, view >= 0)
+        owns = self._output_bytes(node)
+        reference = by_reference or (writes and not owns)
         self.builder.node(name, op=op, comp=cost.ns, temp=cost.temp, colocation=group,
                           kind=Kind.REFERENCE if reference else Kind.NORMAL,
                           alias=self.touches.origin[node] if by_reference else alias,
@@ -221,8 +223,17 @@ class _Conversion:
         if seen is not None:
             return self.costing.measured(name, seen.ns / self.profile.sharers(name), seen.temp, f"tf::{op}", flops)
         if op in FUNCTIONAL:
-            return body_cost(self.graph.nodes[node], self.library, inputs, self._input_types(node), self.costing, self.options, self.report)
+            run = self.bodies.run(self.graph.nodes[node], inputs, self._input_types(node))
+            self._keep(node, run.kept)
+            return run.cost
         return self.costing.modelled(name, OpCall(f"tf::{op}", tuple(inputs), outputs=tuple(outputs), flops=flops, is_view=is_view))
+
+    def _keep(self, node: int, size: int) -> None:
+        """Gives the lists that a loop puts out the bytes that it pushes onto them, in equal parts."""
+        lists = [i for i, t in enumerate(self.specs[node]) if t.dtype == "variant"]
+        for i in lists if size else ():
+            self.specs[node][i] = TensorSpec((size // len(lists),), "variant", 1)
+            self.report.count("lists put out by loops, which hold what the loops push", self.graph.names[node])
 
     def _input_types(self, node: int) -> list[tuple[int, bool]]:
         """DataType of each input, and whether it is a variable's handle."""
@@ -231,21 +242,15 @@ class _Conversion:
     # Marks and counts
 
     def _mark_gradients(self) -> None:
-        """What an update reads as gradient is the gradient of the variable that it updates."""
-        updated: set[int] = set()
-        for node, variables in sorted(self.touches.writes.items()):
-            position = gradient_argument(self.graph.ops[node])
-            data = self.graph.data(node)
-            if not 0 <= position < len(data):
-                continue
-            gradient = data[position][0]
+        shapes = [[t.shape for t in outputs] for outputs in self.specs]
+        found = gradients(self.graph, self.touches, shapes)
+        for variable, gradient in sorted(found.items()):
             if self.builder.get(gradient, "kind") == Kind.RESIDUAL:
                 continue
-            if self.builder.get(gradient, "gradient_of") not in (-1, variables[0]):
+            if self.builder.get(gradient, "gradient_of") >= 0:
                 self.report.count("gradients that several variables share, marked for the first alone", self.graph.names[gradient])
                 continue
-            self.builder.set(gradient, gradient_of=variables[0])
-            updated.add(variables[0])
-        others = {v for variables in self.touches.writes.values() for v in variables} - updated
-        self.report.count("variables that change without a gradient that is told apart (slots, counters, hand-written updates)",
+            self.builder.set(gradient, gradient_of=variable)
+        others = {v for variables in self.touches.writes.values() for v in variables} - set(found)
+        self.report.count("variables that change without a gradient that is told apart (slots, counters, statistics)",
                           self.graph.names[min(others)] if others else "", len(others))

@@ -13,6 +13,12 @@ from ..costs import TensorSpec
 # A string's header; its characters are not counted.
 _STRING_BYTES = 24
 UNKNOWN_DIM = -1
+UNKNOWN_RANK = "tensors of unknown rank, taken as one element"
+
+
+def unknown_dims(size: int | None) -> str:
+    """What counts tensors whose unknown dimensions are taken as ``size``."""
+    return f"tensors with unknown dimensions, each taken as {size}"
 
 
 @cache
@@ -92,7 +98,7 @@ def known_spec(name: str, shape: tuple[int, ...] | None, dtype: int, unknown_dim
         text = "unknown rank" if shape is None else "shape [" + ", ".join("?" if d < 0 else str(d) for d in shape) + "]"
         raise CaptureError(f"tensor '{name}' has {text}: expected --feed PLACEHOLDER=SHAPE, a profile that has it, or --unknown-dim N")
     if shape is None:
-        report.count("tensors of unknown rank, taken as one element", name)
+        report.count(UNKNOWN_RANK, name)
         return spec_of((), dtype)
-    report.count(f"tensors with unknown dimensions, each taken as {unknown_dim}", name)
+    report.count(unknown_dims(unknown_dim), name)
     return spec_of([unknown_dim if d < 0 else d for d in shape], dtype)

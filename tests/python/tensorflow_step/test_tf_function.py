@@ -130,6 +130,40 @@ def test_while_is_one_node_with_the_work_of_its_iterations() -> None:
     assert report.of("While loops taken as one node of 5 iterations") == 1
 
 
+def test_a_loop_that_is_differentiated_holds_what_its_backward_pass_needs() -> None:
+    w = tf.Variable(tf.zeros([32, 32]), name="w")
+
+    @tf.function
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.while_loop(lambda i, h: i < 5, lambda i, h: (i + 1, tf.matmul(h, w)), [tf.constant(0), x])[1])
+        w.assign_sub(tape.gradient(loss, w))
+        return loss
+
+    graph, report = function_with_report(step, (tf.TensorSpec([8, 32]),), costing=costing(), iterations=5, unknown_dim=32)
+    forward = next(n for n in range(graph.num_nodes) if "While" in graph.op_name(n))
+    # The inputs of all products; w itself may be kept with them.
+    assert graph.mem[forward] >= 5 * 8 * 32 * 4
+    assert report.of("lists put out by loops, which hold what the loops push") > 0
+    assert {graph.names[int(v)] for v in graph.gradient_of if v >= 0} == {"w"}
+
+
+def test_gradients_are_found_behind_clipping_and_momenta() -> None:
+    w, m = tf.Variable(tf.zeros([16, 4]), name="w"), tf.Variable(tf.zeros([16, 4]), name="m")
+
+    @tf.function
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.matmul(x, w) ** 2)
+        m.assign(0.9 * m + tf.clip_by_norm(tape.gradient(loss, w), 1.0))
+        w.assign_sub(0.1 * m)
+        return loss
+
+    graph = capture_function(step, tf.TensorSpec([8, 16]))
+    marked = [n for n in range(graph.num_nodes) if graph.gradient_of[n] >= 0]
+    assert [(graph.op_name(n), graph.names[int(graph.gradient_of[n])]) for n in marked] == [("MatMul", "w")]
+
+
 def test_tracing_that_stops_names_the_users_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "branchy.py"
     source.write_text("import tensorflow as tf\n\n@tf.function(autograph=False)\ndef step(x):\n    if tf.reduce_sum(x) > 0:\n        return x\n"
