@@ -12,7 +12,7 @@ from ..graph import Graph, GraphBuilder, Kind
 from .errors import CaptureError
 from .outputs import last_readers, outputs_apart, unread_bytes
 from .program import Binding, Call, Constant, InputSlot, Program
-from .recorder import Record
+from .record import Record
 from .values import Atom, Ref, Spec, map_args
 
 
@@ -117,7 +117,7 @@ class _Builder:
         if record.operator is not None:
             cost = self._costs.cost(op_call(record, self._records))
             self.coverage.add(cost)
-        node = self.graph.node(record.name, op=record.what, comp=cost.ns, mem=record.mem - apart - unread, temp=cost.temp + unread,
+        node = self.graph.node(record.name, op=record.what, comp=cost.ns, mem=record.mem - apart - unread, temp=cost.temp + unread + apart,
                                kind=Kind(record.kind), colocation=self._groups.get(old, self._groups.get(record.root, -1)),
                                alias=self.moved(record.alias).node if record.alias else -1)
         for ref in record.reads:

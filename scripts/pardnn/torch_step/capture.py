@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..costs import CostModel
 from ..graph import Graph
@@ -18,12 +17,13 @@ from ..graph_file import write_graph
 from .build import Coverage, Recording, build
 from .errors import CaptureError, user_errors
 from .fake import Faker, faked, mode_of
+from .initial import Initial
 from .names import Names
-from .operators import describe
 from .optimizers import capturable, rate_slots, state_slots
 from .program import DATASET, Binding, InputSlot, Program, dump_program
 from .randomness import RandomCalls, numbered
-from .recorder import Recorder, checked, number_in, written_residuals
+from .record import written_residuals
+from .recorder import Recorder
 from .step import Step, batch_size, input_names, split_inputs, splits, train_step
 from .values import Ref, spec_of
 
@@ -127,7 +127,7 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
             stack.enter_context(faked(list(modules.values()), optimizers, faker))
             stack.enter_context(mode)
             inputs = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device).requires_grad_(t.requires_grad) for t in examples]
-        initial = _Initial()
+        initial = Initial()
         if not data:
             with initial, numbered(RandomCalls()), user_errors():
                 run(inputs, None)
@@ -222,7 +222,7 @@ def _parameters(modules: dict[str, Any]) -> list[tuple[str, torch.nn.Parameter]]
 
 
 def _declare_state(recorder: Recorder, names: Names, modules: dict[str, Any], optimizers: Sequence[torch.optim.Optimizer],
-                   initial: _Initial) -> list[Binding]:
+                   initial: Initial) -> list[Binding]:
     """Nodes for all that lives across steps: parameters, buffers, optimizer state, in this order."""
     found: list[Binding] = []
 
@@ -252,41 +252,3 @@ def _outputs(returned: Any, recorder: Recorder) -> list[tuple[str, Ref]]:
     leaves = pytree.tree_flatten_with_path(returned)[0]
     label = lambda path: ".".join(str(getattr(k, "key", getattr(k, "idx", k))) for k in path) or "output"  # noqa: E731
     return [(label(path), recorder.value(t)) for path, t in leaves if isinstance(t, torch.Tensor)]
-
-
-class _Initial(TorchDispatchMode):
-    """Notes which tensors are made full of one number: what optimizer state is before the first step."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._fill: dict[int, tuple[Any, float]] = {}
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = checked(func, args, kwargs or {})
-        fill = self._fill_of(describe(func).kind, args)
-        if fill is not None and isinstance(result, torch.Tensor):
-            storage = result.untyped_storage()
-            self._fill[storage._cdata] = (storage, fill)
-        return result
-
-    def _fill_of(self, kind: str, args: Any) -> float | None:
-        return self.of(args[0]) if kind in ("aten::clone", "aten::_to_copy", "aten::detach") else _fill(kind, args)
-
-    def of(self, tensor: torch.Tensor) -> float | None:
-        """The number, or None for a tensor that was made of something else (SGD's momentum: the first gradient)."""
-        found = self._fill.get(tensor.untyped_storage()._cdata)
-        return found[1] if found else None
-
-
-def _fill(kind: str, args: Any) -> float | None:
-    """The number that a call fills its result with."""
-    if kind in ("aten::zeros", "aten::zeros_like", "aten::new_zeros"):
-        return 0.0
-    if kind in ("aten::ones", "aten::ones_like", "aten::new_ones"):
-        return 1.0
-    if kind in ("aten::full", "aten::full_like") and isinstance(args[1], (int, float)):
-        return float(args[1])
-    if kind in ("aten::lift_fresh", "aten::lift_fresh_copy") and args[0].numel() == 1:
-        known = getattr(args[0], "constant", None) if isinstance(args[0], FakeTensor) else args[0]
-        return None if known is None else float(number_in(known))  # type: ignore[arg-type]
-    return None

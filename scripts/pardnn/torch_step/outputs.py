@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .recorder import Record
+from .record import Record
 from .values import Ref
 
 _NEAR = 16  # calls by which the last readers of two outputs may differ and still count as one lifetime

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from .data import checked, number_in, number_read, whole
 from .errors import CaptureError, user_line
-from .operators import Operator, describe
+from .operators import describe
 from .randomness import RandomCalls
+from .record import Record
 from .storages import Storage, Storages
 from .values import Ref, Spec, atom_of, flat_tensors, map_args, spec_of
 
@@ -18,50 +20,6 @@ if TYPE_CHECKING:
     from .names import Names
 
 CONSTANT_LIMIT = 1 << 20  # bytes of a constant that a program may hold
-
-_ADVICE_ITEM = ("a step with control flow or numbers that depend on data is no fixed graph; keep the value in a tensor (torch.where), "
-                "or return it and read it after the step")
-
-
-class Record:
-    """One node: an operation, or (``operator`` None) a residual, an input or a constant. References are in ``args`` and ``kwargs``."""
-
-    __slots__ = ("name", "what", "operator", "func", "args", "kwargs", "reads", "after", "outputs", "stores", "extras", "extra_stores", "writes", "alias",
-                 "mem", "kind", "root", "random", "flops", "is_view", "data", "foreign")
-
-    def __init__(self, name: str, what: str) -> None:
-        self.name = name
-        self.what = what
-        self.operator: Operator | None = None
-        self.func: Any = None
-        self.args: tuple[Any, ...] = ()
-        self.kwargs: dict[str, Any] = {}
-        self.reads: tuple[Ref, ...] = ()
-        self.after: tuple[int, ...] = ()
-        self.outputs: list[Spec | None] = []
-        self.stores: list[tuple[int, int]] = []  # of each output: number of its storage (-1: no tensor), bytes of it if it is new
-        self.extras: list[tuple[Ref, Spec]] = []
-        self.extra_stores: list[int] = []
-        self.writes: tuple[int, ...] = ()
-        self.alias: Ref | None = None
-        self.mem = 0
-        self.kind = 0
-        self.root = -1  # residual whose device this node shares
-        self.random = -1
-        self.flops: int | None = None
-        self.is_view = False
-        self.data: torch.Tensor | None = None
-        self.foreign = ""  # the line that read a constant that the step did not make
-
-    def spec(self, output: int) -> Spec:
-        """Geometry of an output, or of an extra output (a value as it is after the write)."""
-        found = self.outputs[output] if output < len(self.outputs) else self.extras[output - len(self.outputs)][1]
-        assert found is not None, "an output that is no tensor is not read"
-        return found
-
-    def store(self, output: int) -> int:
-        """Number of the storage of an output."""
-        return self.stores[output][0] if output < len(self.outputs) else self.extra_stores[output - len(self.outputs)]
 
 
 class Recorder(TorchDispatchMode):
@@ -161,8 +119,7 @@ class Recorder(TorchDispatchMode):
             raise number_read()
         data = self.records[storage.root].data
         assert data is not None
-        with _disable_current_modes():
-            return data.as_strided(args[0].shape, args[0].stride(), args[0].storage_offset()).item()
+        return number_in(data, args[0].storage_offset())
 
     def _emit(self, record: Record, used: list[tuple[Storage, Ref]], written: list[tuple[Storage, Ref]],
               outputs: list[torch.Tensor | None]) -> None:
@@ -339,42 +296,6 @@ class Recorder(TorchDispatchMode):
         storage.holders[spec] = Ref(len(self.records) - 1, 0)
         record.stores.append((storage.number, 0))
         return storage
-
-
-def written_residuals(records: Iterable[Record]) -> set[int]:
-    """Residuals that some call writes."""
-    return {w for r in records for w in r.writes}
-
-
-def checked(func: Any, args: Any, kwargs: Any) -> Any:
-    """``func(*args, **kwargs)``; CaptureError with the user's line where the outcome depends on data."""
-    from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
-
-    try:
-        return func(*args, **kwargs)
-    except (DynamicOutputShapeException, DataDependentOutputException) as error:
-        if describe(func).kind == "aten::_local_scalar_dense":
-            raise number_read() from error
-        raise CaptureError(f"{user_line()}: the shape of what {describe(func).name} gives depends on data; use a form of fixed shape "
-                           "(masks, torch.where, a capacity per group)") from error
-
-
-def number_read() -> CaptureError:
-    """The error of a step that reads numbers out of tensors."""
-    return CaptureError(f"{user_line()}: a number is read out of a tensor (.item(), float(), bool(), a comparison in `if`): {_ADVICE_ITEM}")
-
-
-def whole(tensor: torch.Tensor) -> torch.Tensor:
-    """All elements of the tensor's storage, a copy."""
-    with _disable_current_modes(), torch.no_grad():
-        count = tensor.untyped_storage().nbytes() // tensor.dtype.itemsize
-        return tensor.detach().as_strided((count,), (1,), 0).clone()
-
-
-def number_in(tensor: torch.Tensor) -> int | float | bool | complex:
-    """The number in a real tensor of one element."""
-    with _disable_current_modes(), torch.no_grad():
-        return tensor.detach().item()
 
 
 def _flops(func: Any, args: Any, kwargs: Any, result: Any) -> int | None:

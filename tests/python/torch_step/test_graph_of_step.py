@@ -175,6 +175,15 @@ def test_recording_real_tensors_gives_the_same_graph():
     assert [c and (c.op, c.outputs) for c in real.program.calls] == [c and (c.op, c.outputs) for c in fake.program.calls]
 
 
+@pytest.mark.filterwarnings("ignore:Using `torch.compile")
+def test_a_compiled_module_is_captured_as_it_was_written():
+    module = nn.Sequential(nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 3))
+    plain, compiled = (capture_step(Step(m, cross_entropy, (torch.randn(4, 6), torch.randint(0, 3, (4,))), lambda p: torch.optim.SGD(p, lr=0.1)),
+                                    Flat()) for m in (module, torch.compile(module)))
+    assert [n.removeprefix("_orig_mod.") for n in compiled.graph.names[:4]] == plain.graph.names[:4]
+    assert [c and c.op for c in compiled.program.calls] == [c and c.op for c in plain.program.calls]
+
+
 def test_capturing_twice_gives_the_same_bytes():
     from pardnn.torch_step.program import dump_program
 

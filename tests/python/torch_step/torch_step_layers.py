@@ -148,7 +148,6 @@ LAYERS: dict[str, Callable[[], tuple[nn.Module, Any]]] = {
     "reentrant checkpoint": lambda: (Does(checkpointed_reentrant, _linear(), _linear(), _linear()), _r(2, 4)),
     "checkpointed dropout": lambda: (Does(checkpointed_dropout, _linear(), _linear(), _linear()), _r(2, 4)),
     "flash attention": lambda: (Does(flash, nn.Linear(8, 24)), _r(2, 6, 8)),
-    "compiled": lambda: (torch.compile(nn.Sequential(_linear(), nn.GELU(), _linear())), _r(2, 4)),
     "double backward": lambda: (Does(gradient_penalty, _linear(), nn.Linear(4, 1)), _r(2, 4)),
     "einsum": lambda: (Does(weights_in_layout, _linear()), _r(2, 4)),
     "slices in place": lambda: (Does(slices_in_place, _linear()), _r(6, 4)),
