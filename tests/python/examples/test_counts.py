@@ -38,7 +38,7 @@ def captured(example: Example, name: str, sizes: dict[str, Any], micro_batches: 
     return capture_step(step, cost_model("roofline:V100"), micro_batches=micro_batches)
 
 
-def compare(example: Example, name: str, sizes: dict[str, Any], path: Path) -> None:
+def compare(example: Example, name: str, sizes: dict[str, Any], path: Path, micro_batches: int = 1) -> None:
     counts = example("counts")
     expected = counts.FAMILIES[name](**counts.sizes_of(example(name).step, **sizes))
     measured = example("graph_counts").graph_counts(path)
@@ -47,6 +47,7 @@ def compare(example: Example, name: str, sizes: dict[str, Any], path: Path) -> N
     assert measured.changed == expected.residuals - expected.constant
     assert measured.gradients == expected.weights
     assert measured.flops == expected.flops
+    assert measured.products == expected.products * micro_batches
 
 
 def test_all_families_have_counts(example: Example) -> None:
@@ -61,14 +62,14 @@ def test_small_size(example: Example, small_graph: Callable[[str, int], Path], n
 @pytest.mark.parametrize("name", ["word_rnn", "wide_resnet", "gpt2"])
 def test_micro_batches_cost_the_same(example: Example, small_graph: Callable[[str, int], Path], name: str) -> None:
     """Two halves of a batch have the products of the whole."""
-    compare(example, name, example(name).SMALL, small_graph(name, 2))
+    compare(example, name, example(name).SMALL, small_graph(name, 2), micro_batches=2)
     assert read_graph(small_graph(name, 2)).samples_per_step == example(name).SMALL["batch"]
 
 
 def test_experts_have_places_for_one_micro_batch(example: Example, tmp_path: Path) -> None:
     sizes = {**example("moe").SMALL, "micro_batches": 2, "batch": 2}
     captured(example, "moe", sizes, micro_batches=2).write(tmp_path / "g.h5")
-    compare(example, "moe", sizes, tmp_path / "g.h5")
+    compare(example, "moe", sizes, tmp_path / "g.h5", micro_batches=2)
 
 
 @pytest.mark.parametrize("name", FEWER)
