@@ -54,7 +54,10 @@ def capture_with_report(graph_def: Any, *, costing: Costing, fetches: Sequence[s
         definition = type(graph_def)()
         definition.CopyFrom(graph_def)
     options.setdefault("name", name)
-    return convert(definition, costing, Options(fetches=fetches, samples=samples or 1, **options), _profile(profile))
+    graph, report = convert(definition, costing, Options(fetches=fetches, samples=samples or 1, **options), _profile(profile))
+    if samples is None:
+        report.note("samples a step unknown, taken as 1 (--samples N)")
+    return graph, report
 
 
 def function_with_report(function: Any, args: Sequence[Any], *, costing: Costing, profile: Any = None, samples: int | None = None,

@@ -55,6 +55,8 @@ def convert_flat(flat: Inlined, costing: Costing, options: Options, profile: Pro
     report.count("calls of functions inlined", times=flat.calls)
     bypass_loops_with_handles(flat.graph)
     names = ProfileNames(profile, flat)
+    fed = names.fed_shapes()
+    set_feeds(flat.graph, {n.name: fed[n.name] for n in flat.graph.node if n.op == "Placeholder" and n.name in fed and n.name not in options.feeds})
     graph = _step(parse(flat.graph), options, names, flat.renamed, report)
     if options.cut_loops:
         for name in cut_loops(graph):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ..capture_common import CaptureError, Report
 from .inline import Inlined
 from .run_metadata import NodeProfile, Profile
+
+_FED = re.compile(r"_arg_(.+)_\d+_\d+")
 
 
 class ProfileNames:
@@ -49,6 +52,15 @@ class ProfileNames:
     def sharers(self, node: str) -> int:
         """How many nodes share the time of this node's entry."""
         return self._sharers[self._entry[node]]
+
+    def fed_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the tensors that the step was fed, by placeholder: a session logs what it feeds to ``x`` as ``_arg_x_0_0``."""
+        found: dict[str, tuple[int, ...]] = {}
+        for name, node in self.profile.nodes.items() if self.profile is not None else ():
+            match = _FED.fullmatch(name)
+            if match and 0 in node.outputs:
+                found[match.group(1)] = node.outputs[0].shape
+        return found
 
     def refuse_stranger(self, known: int) -> None:
         """CaptureError if the profile knows no node of the graph."""

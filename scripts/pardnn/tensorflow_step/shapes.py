@@ -75,7 +75,7 @@ def inferred_shapes(graph: Any, names: Sequence[str]) -> list[list[tuple[tuple[i
     try:
         with imported.as_default():
             tf.graph_util.import_graph_def(graph, name="")
-    except (ValueError, tf.errors.OpError) as error:
+    except (ValueError, TypeError, KeyError, RuntimeError, tf.errors.OpError) as error:
         raise CaptureError(f"TensorFlow refuses the graph: {str(error).splitlines()[0]}") from error
     result = []
     for name in names:

@@ -45,6 +45,7 @@ def mlp() -> Step:
     np, tf = pytest.importorskip("numpy"), pytest.importorskip("tensorflow")
     tf1 = tf.compat.v1
     with tf.Graph().as_default() as graph:
+        tf1.set_random_seed(1)
         x = tf1.placeholder(tf.float32, [BATCH, WIDTHS[0]], name="x")
         y = tf1.placeholder(tf.int32, [BATCH], name="y")
         h = x

@@ -148,6 +148,14 @@ class TestUnknownShapes:
                 entry.output[0].tensor_description.shape.dim.add().size = size
         assert capture_graph_def(graph_of(self.text), profile=metadata).mem.tolist() == [168, 168]
 
+    def test_what_the_profile_was_fed_is_inferred_on(self) -> None:
+        metadata = metadata_of(("/device:CPU:0", [("_arg_x_0_0", 0, 1), ("y", 1, 3)]))
+        fed = metadata.step_stats.dev_stats[0].node_stats[0].output.add().tensor_description
+        fed.dtype = 1
+        for size in (9, 6):
+            fed.shape.dim.add().size = size
+        assert capture_graph_def(graph_of(self.text), profile=metadata).mem.tolist() == [216, 216]
+
     def test_a_feed_that_is_no_placeholder_is_refused(self) -> None:
         with pytest.raises(CaptureError, match="feed 'y': is a Relu, expected a Placeholder"):
             capture_graph_def(graph_of(self.text), feeds={"y": [1]})

@@ -166,6 +166,36 @@ def test_peak_agrees_with_the_allocators_records(model: str, request: pytest.Fix
     assert emulated <= 1.10 * theirs
 
 
+def test_tensorflow_itself_runs_with_the_added_edges(mlp: Any) -> None:
+    """Each edge without bytes as a control input: no deadlock, and the same variables to the last bit."""
+    graph, _, _ = captured(mlp)
+    ordered = type(mlp.graph_def)()
+    ordered.CopyFrom(mlp.graph_def)
+    nodes = {n.name: n for n in ordered.node}
+    added = 0
+    for s, t, size in zip(graph.source.tolist(), graph.target.tolist(), graph.bytes.tolist()):
+        control, present = f"^{graph.names[s]}", nodes[graph.names[t]].input
+        if not size and control not in present:
+            present.append(control)
+            added += 1
+    assert added > 10
+    plain, with_edges = (variables_after_a_step(definition) for definition in (mlp.graph_def, ordered))
+    assert plain.keys() == with_edges.keys()
+    assert all((plain[name] == with_edges[name]).all() for name in plain)
+
+
+def variables_after_a_step(definition: Any) -> dict[str, Any]:
+    tf1 = tf.compat.v1
+    names = [f"{n.name}:0" for n in definition.node if n.op == "VariableV2"]
+    config = tf1.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
+    with tf.Graph().as_default() as graph:
+        tf1.import_graph_def(definition, name="")
+        with tf1.Session(graph=graph, config=config) as session:
+            session.run("init")
+            session.run("train", {"x:0": [[0.01 * i for i in range(256)]] * 64, "y:0": [i % 10 for i in range(64)]})
+            return dict(zip(names, session.run(names)))
+
+
 def test_the_partitioner_takes_it(mlp: Any, convnet: Any, pardnn_binary: str, tmp_path: Path) -> None:
     for step in (mlp, convnet):
         graph, _, _ = captured(step)
