@@ -26,8 +26,9 @@ inline int side_by_side(std::int64_t size) {
 /// Calls make(i) for i = 0, 1, ... < steps, on up to `width` threads at a time and each with OpenMP on one thread, and
 /// take(i, result) after it, in increasing i and never two at once, on any of these threads. Ends early once take returns false: what was made
 /// ahead is dropped. With width 1 all happens on the calling thread, one after the other. Exceptions end it, too.
+/// `ahead`: results that may wait for their turn, for each thread; more of them even out steps of unequal length.
 template <typename Make, typename Take>
-void make_in_order(std::int64_t steps, int width, const Make& make, const Take& take) {
+void make_in_order(std::int64_t steps, int width, const Make& make, const Take& take, int ahead = 2) {
   using Result = decltype(make(std::int64_t{0}));
   if (width <= 1 || steps <= 1) {
     for (std::int64_t i = 0; i < steps; ++i) {
@@ -53,7 +54,7 @@ void make_in_order(std::int64_t steps, int width, const Make& make, const Take& 
     if (!over && !take(made.first, std::move(*made.second))) over = true;
   });
   tbb::task_arena arena(width);
-  arena.execute([&] { tbb::parallel_pipeline(static_cast<std::size_t>(2 * width), first & middle & last); });
+  arena.execute([&] { tbb::parallel_pipeline(static_cast<std::size_t>(ahead * width), first & middle & last); });
 }
 
 /// Working objects that one thread at a time may use, made when they are needed and kept until the end.
