@@ -119,10 +119,7 @@ def measure(row: Row, program: str, folder: Path) -> Result:
     capture = run(row.capture_command(graph))
     run([program, "validate", str(graph)])
     placed = run(row.partition_command(program, graph), accepted=(0, 2))
-    arguments = dict(row.sizes)
-    if row.example == "moe":
-        arguments["micro_batches"] = row.micro_batches
-    hand = counts.FAMILIES[row.example](**counts.sizes_of(importlib.import_module(row.example).step, **arguments))
+    hand = counts.FAMILIES[row.example](**counts.sizes_of(importlib.import_module(row.example).step, **row.sizes))
     return Result(row, graph_counts(graph), hand, capture, json.loads(placed.output), placed.seconds)
 
 
