@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .torch_step.errors import CaptureError
+from .torch_step.errors import CaptureError, user_errors, user_place
 
 if TYPE_CHECKING:
     from .torch_step.capture import Capture, capture, capture_step
@@ -44,9 +44,22 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _run(options)
     except (ValueError, OSError) as error:
-        print(f"pardnn.capture_torch: {error}", file=sys.stderr)
-        return 3
+        return _refuse(str(error) if isinstance(error, (CaptureError, OSError)) else f"{_where(error)}{error}")
+    except Exception as error:
+        if user_place(error) is None:
+            raise  # not the user's: all of it is wanted
+        return _refuse(f"{_where(error)}{type(error).__name__}: {error}")
     return 0
+
+
+def _where(error: Exception) -> str:
+    place = user_place(error)
+    return f"{place}: " if place else ""
+
+
+def _refuse(message: str) -> int:
+    print(f"pardnn.capture_torch: {message.strip().splitlines()[0] if message.strip() else 'failed'}", file=sys.stderr)
+    return 3
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,7 +95,7 @@ def _run(options: argparse.Namespace) -> None:
     costs = cost_model(options.costs)
     function, arguments = _function(options.model), _arguments(options.arguments)
     _check_arguments(function, arguments, options.model)
-    with convertible(), FakeTensorMode(allow_non_fake_inputs=True):
+    with convertible(), FakeTensorMode(allow_non_fake_inputs=True), user_errors(options.model):
         step = as_step(function(**arguments))
     if options.optimizer:
         kind, settings = _OPTIMIZERS[options.optimizer]

@@ -138,6 +138,16 @@ def bad():
 
 def other():
     return 3
+
+def typo():
+    return nn.Linear(4, 3), lambda m, x: m(x).summ(), (torch.randn(6, 4),), lambda p: torch.optim.Adam(p)
+
+def shapes():
+    return nn.Linear(5, 3), lambda m, x: m(x).sum(), (torch.randn(6, 4),), lambda p: torch.optim.Adam(p)
+
+def builds():
+    width = int(torch.rand(3).sum().item())
+    return nn.Linear(4, width), lambda m, x: m(x).sum(), (torch.randn(6, 4),), lambda p: torch.optim.Adam(p)
 """
 
 
@@ -153,6 +163,9 @@ def test_command_line(tmp_path, pardnn_binary):
 
 
 @pytest.mark.parametrize(("model", "message"), [("user_model.py:bad", "user_model.py:12"), ("user_model.py:other", "expected a Step"),
+                                                ("user_model.py:typo", "user_model.py:21: AttributeError"),
+                                                ("user_model.py:shapes", "user_model.py:24: the step fails"),
+                                                ("user_model.py:builds", "user_model.py:27: user_model.py:builds fails"),
                                                 ("user_model.py:none", "no function 'none'"), ("nowhere.py:good", "no such file")])
 def test_command_line_errors_are_one_line_and_write_nothing(tmp_path, monkeypatch, capsys, model, message):
     (tmp_path / "user_model.py").write_text(MODEL)
