@@ -17,6 +17,8 @@ using Run = std::function<int(const RunContext&)>;
 Run add_partition(CLI::App& app);
 Run add_evaluate(CLI::App& app);
 Run add_compare(CLI::App& app);
+Run add_plan(CLI::App& app);
+Run add_report(CLI::App& app);
 Run add_info(CLI::App& app);
 Run add_validate(CLI::App& app);
 Run add_generate(CLI::App& app);

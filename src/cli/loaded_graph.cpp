@@ -43,7 +43,7 @@ std::string LoadedGraph::label(NodeId v) const {
   return names.empty() ? fmt::format("node {}", id) : fmt::format("'{}'", printable(names[id]));
 }
 
-LoadedGraph load_graph(const std::string& file, bool needs_names, Session& session) {
+LoadedGraph load_graph(const std::string& file, bool needs_names, Session& session, Gradients gradients) {
   LoadedGraph loaded;
   loaded.file = file;
   GraphData data;
@@ -56,6 +56,7 @@ LoadedGraph load_graph(const std::string& file, bool needs_names, Session& sessi
   const EdgeId edges = data.num_edges();
   const bool has_outputs = !data.output.empty();
   loaded.names = std::exchange(data.names, {});
+  if (gradients == Gradients::kept) loaded.gradient_of = std::exchange(data.gradient_of, {});
   loaded.graph = build(std::move(data), file);
   if (const EdgeId merged = edges - loaded.graph.num_edges(); merged > 0) {
     session.warn(fmt::format("{}: {} parallel edges merged into others, {}", printable(file), merged,

@@ -38,6 +38,8 @@ constexpr const char* kExamples =
     "  pardnn partition model.h5 --devices 4 --memory 32GiB -o placement.h5 -o placement.tsv\n"
     "  pardnn partition model.h5 --machine dgx2-16xv100-32gb --preset strong --time-limit 60s --json -\n"
     "  pardnn evaluate model.h5 placement.tsv --devices 4 --memory 32GiB --trace run.json\n"
+    "  pardnn plan model.h5 --machine a100-2hosts-8x40gb -o plan.json\n"
+    "  pardnn report model.h5 placement.h5 -o report.html\n"
     "  pardnn compare model.h5 --devices 8 --links ports\n"
     "  pardnn generate transformer --nodes 100000 -o big.h5\n"
     "exit codes: 0 done and feasible; 2 done, not feasible; 3 wrong usage or input; 4 the system failed; 128+n stopped by signal n";
@@ -90,6 +92,8 @@ constexpr std::array kKnown{
     Known{"partition", "find a placement", add_partition},
     Known{"evaluate", "judge any placement, ours or not", add_evaluate},
     Known{"compare", "all methods side by side", add_compare},
+    Known{"plan", "replicas and devices for a cluster: every split, ranked by samples per second", add_plan},
+    Known{"report", "one page about a placement: timeline, memory, critical chain", add_report},
     Known{"info", "size, levels, work, critical path, memory, parallelism", add_info},
     Known{"validate", "every error of a graph file", add_validate},
     Known{"generate", "seeded synthetic training graphs", add_generate},

@@ -35,6 +35,10 @@ class MemoryTracker {
   /// Peaks of a run; `delivered` is Emulator::delivered() (read under Links::ports only). O((V + E) log V).
   const MemoryPeaks& track(std::span<const DeviceId> device, const Schedule& schedule, std::span<const Nanoseconds> delivered);
 
+  /// After track(): calls visit(time, bytes held from then on) for device d, at 0 and wherever it changes, in order of time. O(changes).
+  template <typename Visit>
+  void visit_levels(DeviceId d, Visit&& visit) const;
+
   /// Calls visit(Holding) for everything that is held for longer than no time, residuals with [0, kSumLimit). O((V + E) log degree).
   template <typename Visit>
   void visit_holdings(std::span<const DeviceId> device, const Schedule& schedule, std::span<const Nanoseconds> delivered,
@@ -64,6 +68,19 @@ class MemoryTracker {
   std::vector<Nanoseconds> buffer_end_;  // by root; only with aliases
   std::vector<std::vector<Event>> events_;
 };
+
+template <typename Visit>
+void MemoryTracker::visit_levels(DeviceId d, Visit&& visit) const {
+  const std::vector<Event>& events = events_[d];  // sorted by track()
+  Bytes held = peaks_.residual[d];
+  if (events.empty() || events.front().time > 0) visit(Nanoseconds{0}, held);
+  for (std::size_t i = 0; i < events.size();) {
+    const Nanoseconds time = events[i].time;
+    const Bytes before = held;
+    for (; i < events.size() && events[i].time == time; ++i) held += events[i].bytes;
+    if (held != before || time == 0) visit(time, held);
+  }
+}
 
 template <typename Visit>
 void MemoryTracker::visit_holdings(std::span<const DeviceId> device, const Schedule& schedule,

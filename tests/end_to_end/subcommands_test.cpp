@@ -150,23 +150,27 @@ TEST_F(SubcommandTest, EvaluateRefusesWhatDoesNotFitGraphOrMachine) {
   EXPECT_EQ(run({"evaluate", input, path("other.h5"), "--devices", "2"}).code, 3);
 }
 
-TEST_F(SubcommandTest, TraceHasOneSliceForEachNodeInExactMicroseconds) {
+TEST_F(SubcommandTest, TraceHasNodesAndTransfersInExactMicroseconds) {
   const std::string input = graph("trace", GraphBuilder().node("a<b>&\\", 1500).node("c", 7).edge("a<b>&\\", "c", 10).data());
   write_file(path("p.json"), R"({"format": "pardnn-placement", "version": 1, "placement": {"a<b>&\\": 0, "c": 1}})");
   const Finished judged = run({"evaluate", input, path("p.json"), "--devices", "2", "--bandwidth", "10GB/s", "--latency", "2us", "--trace", path("t.json")});
   ASSERT_EQ(judged.code, 0) << judged.text();
   const Json trace = Json::parse(read_file(path("t.json")));
-  std::vector<Json> slices;
+  std::vector<Json> nodes, transfers;
   for (const Json& event : trace["traceEvents"]) {
-    if (event["ph"] == "X") slices.push_back(event);
+    if (event["ph"] == "X") (event["cat"] == "node" ? nodes : transfers).push_back(event);
   }
-  ASSERT_EQ(slices.size(), 2u);
-  EXPECT_EQ(slices[0]["name"], "a<b>&\\");
-  EXPECT_EQ(slices[0]["tid"], 0);
-  EXPECT_EQ(slices[0]["dur"], 1.5);
-  EXPECT_EQ(slices[1]["tid"], 1);
-  EXPECT_EQ(slices[1]["ts"], 3.501);  // 1500 + 2000 + ceil(10 / 10) ns
-  EXPECT_EQ(slices[1]["dur"], 0.007);
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0]["name"], "a<b>&\\");
+  EXPECT_EQ(nodes[0]["pid"], 1);
+  EXPECT_EQ(nodes[0]["dur"], 1.5);
+  EXPECT_EQ(nodes[1]["pid"], 2);
+  EXPECT_EQ(nodes[1]["ts"], 3.501);  // 1500 + 2000 + ceil(10 / 10) ns
+  EXPECT_EQ(nodes[1]["dur"], 0.007);
+  ASSERT_EQ(transfers.size(), 1u);
+  EXPECT_EQ(transfers[0]["ts"], 1.5);
+  EXPECT_EQ(transfers[0]["dur"], 2.001);
+  EXPECT_EQ(transfers[0]["args"]["to"], "gpu1");
 }
 
 TEST_F(SubcommandTest, StartIsNeverMadeWorse) {
