@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="arguments", help="an argument of --model's function; may be repeated")
     parser.add_argument("--state", metavar="FILE", help="state to start from: a file of torch.save, or a folder of --sharded")
     parser.add_argument("--data", metavar="FILE.py:FUNCTION",
-                        help="FUNCTION() yields the inputs of each step, for all replicas; default: seeded synthetic ones")
+                        help="FUNCTION() yields the inputs of each step from step 0 on, for all replicas; default: seeded synthetic ones")
     parser.add_argument("--save", metavar="FILE", help="write the state after the last step, gathered on rank 0")
     parser.add_argument("--sharded", action="store_true", help="--save names a folder and each rank writes its own part")
     parser.add_argument("--log", metavar="FOLDER", help="a file of JSON lines per rank: steps, seconds, bytes")

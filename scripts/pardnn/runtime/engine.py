@@ -49,7 +49,7 @@ class _Step:
     def __init__(self, engine: Engine, inputs: Callable[[int], torch.Tensor]) -> None:
         self.engine, self.plan, self.meter, self.inputs = engine, engine.plan, engine.meter, inputs
         self.values: dict[Ref, torch.Tensor] = dict(engine.state)
-        self.uses, self.copies = dict(engine.plan.uses), dict(engine.plan.copies)
+        self.uses, self.copies, self.apart = dict(engine.plan.uses), dict(engine.plan.copies), dict(engine.plan.apart)
         self.held: dict[int, list[Ref]] = {}
         self.sending: dict[int, tuple[Transfer, torch.Tensor | None]] = {}
         self.buckets: dict[int, tuple[torch.Tensor, Any, int]] = {}
@@ -91,20 +91,28 @@ class _Step:
             lasting = plan.root[node] in engine._residual
             kept = self.held.setdefault(plan.root[node], [])
             for index, tensor in enumerate(outputs):
-                if tensor is not None and lasting:
-                    self.values[Ref(node, index)] = tensor
-                elif tensor is not None:
-                    kept.append(self._keep(Ref(node, index), tensor))
+                ref = Ref(node, index)
+                if tensor is None:
+                    continue
+                if lasting:
+                    self.values[ref] = tensor
+                    continue
+                self._keep(ref, tensor)
+                if ref in plan.read and ref not in self.apart:
+                    kept.append(ref)
+            for index, tensor in enumerate(outputs):
+                if tensor is not None and not lasting and Ref(node, index) not in plan.read:
+                    self._drop(Ref(node, index))  # nobody reads it
+            del outputs
             for ref in engine._reads[node]:
                 self._read(ref)
             self._release(node)
         if plan.buckets is None or node not in plan.buckets.home:  # averages are sent later
             self._send(node)
 
-    def _keep(self, ref: Ref, tensor: torch.Tensor) -> Ref:
+    def _keep(self, ref: Ref, tensor: torch.Tensor) -> None:
         self.values[ref] = tensor
         self.meter.take(tensor)
-        return ref
 
     def _drop(self, ref: Ref) -> None:
         self.meter.drop(self.values.pop(ref))
@@ -114,8 +122,12 @@ class _Step:
             self.copies[ref] -= 1
             if not self.copies[ref]:
                 self._drop(ref)
-        else:
-            self._release(ref.node)
+            return
+        if ref in self.apart:
+            self.apart[ref] -= 1
+            if not self.apart[ref]:
+                self._drop(ref)
+        self._release(ref.node)
 
     def _release(self, node: int) -> None:
         """One use of the node's buffer is over."""

@@ -45,7 +45,8 @@ class Transfer:
 class DevicePlan:
     """``nodes`` in order. By local position: ``posts`` (receives begun), ``waits``. ``sends``: by node (gradients: once they are averaged).
 
-    ``uses``: for each buffer how many runs of members and readers, sends and outputs there are until it may go; ``copies``: the same for received values.
+    ``uses``: for each buffer how many runs of members and readers, sends and outputs there are until it may go; ``copies``: the same for received
+    values, ``apart``: for outputs whose memory counts for nodes of their own. ``read``: all values made here that somebody reads.
     """
 
     device: int
@@ -56,6 +57,8 @@ class DevicePlan:
     sends: dict[int, list[Transfer]]
     uses: dict[int, int]
     copies: dict[Ref, int]
+    apart: dict[Ref, int]
+    read: set[Ref]
     root: list[int]
     mem: dict[int, int]
     residuals: list[int]
@@ -181,7 +184,7 @@ def _device_plan(program: Program, graph: Graph, placement: Placement, d: int, n
     residual = graph.kind == Kind.RESIDUAL
     own = graph.mem + graph.temp
     mem = {n: int(own[n]) for n in nodes if not residual[n]}
-    plan = DevicePlan(d, nodes, starts, {}, {}, {}, {}, {}, root.tolist(), mem, [n for n in nodes if residual[n]], None, 0)
+    plan = DevicePlan(d, nodes, starts, {}, {}, {}, {}, {}, {}, set(), root.tolist(), mem, [n for n in nodes if residual[n]], None, 0)
 
     def use(node: int) -> None:
         r = plan.root[node]
@@ -194,21 +197,38 @@ def _device_plan(program: Program, graph: Graph, placement: Placement, d: int, n
         for ref in call.reads() if call is not None else ():
             if ref.node in local:
                 use(ref.node)
+                plan.read.add(ref)
+                plan.apart[ref] = plan.apart.get(ref, 0) + 1
             else:
                 plan.copies[ref] = plan.copies.get(ref, 0) + 1
+    _keep_apart(program, graph, plan)
     for _, ref, where in outputs:
         if where == d:
             use(ref.node)
+            plan.read.add(ref)
+            plan.apart.pop(ref, None)
     for t in transfers:
         if t.source == d:
             plan.sends.setdefault(t.ref.node, []).append(t)
             if not t.token:
                 use(t.ref.node)
+                plan.read.add(t.ref)
+                plan.apart.pop(t.ref, None)
         if t.target == d:
             plan.waits.setdefault(local[t.waiter], []).append(t)
     for t, at in _posts([t for t in transfers if t.target == d], local, starts, ahead):
         plan.posts.setdefault(at, []).append(t)
     return plan
+
+
+def _keep_apart(program: Program, graph: Graph, plan: DevicePlan) -> None:
+    """Of ``plan.apart``, which has the readers of all values, leaves those that some node takes over: an alias that owns the memory of what it reads."""
+    taken = set()
+    for v in plan.nodes:
+        call = program.calls[v]
+        if call is not None and call.op == "aten::alias.default" and graph.mem[v] > 0 and graph.alias[v] < 0:
+            taken.update(call.reads())
+    plan.apart = {ref: count for ref, count in plan.apart.items() if ref in taken}
 
 
 def _set_peaks(graph: Graph, placement: Placement, averaged: dict[int, int], plans: dict[int, DevicePlan]) -> None:

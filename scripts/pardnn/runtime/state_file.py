@@ -53,7 +53,7 @@ def read_state(path: str, start: State | None = None) -> State:
     found = start or State()
     files = sorted(Path(path).glob(SHARD.format("*"))) if Path(path).is_dir() else [Path(path)]
     if not files or not files[0].is_file():
-        raise RunError(f"{path}: no such file" if not files or not Path(path).is_dir() else f"{path}: a folder without {SHARD.format(0)}")
+        raise RunError(f"{path}: a folder without {SHARD.format(0)}" if Path(path).is_dir() else f"{path}: no such file")
     optimizers: list[dict[str, Any]] = []
     for file in files:
         content = _load(file)

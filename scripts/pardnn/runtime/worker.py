@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -107,6 +108,8 @@ def prepare(options: Options, ranks: Ranks) -> Prepared:
         start = synthetic_state(program, options.seed)
     torch.manual_seed(options.seed)
     given: Iterator[Any] | None = iter(options.data()) if options.data else None
+    if given is not None:  # a run that goes on sees the batches that follow
+        next(itertools.islice(given, start.step, start.step), None)
     batches = Batches(program, given, seed=options.seed, replica=replica, replicas=options.replicas)
     if options.save and not Path(options.save).absolute().parent.is_dir():
         raise RunError(f"{options.save}: its folder does not exist")

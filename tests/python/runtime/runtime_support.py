@@ -23,6 +23,7 @@ from pardnn.torch_step.state import module_state
 from pardnn.torch_step.step import split_inputs, train_step
 
 MODELS = pathlib.Path(runtime_models.__file__)
+os.environ["PYTHONPATH"] = os.pathsep.join([str(MODELS.parent), str(MODELS.parents[3] / "scripts"), os.environ.get("PYTHONPATH", "")])  # of all ranks
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["torch", "torch.distributed", "torch._dynamo", "pardnn.runtime.worker", "pardnn.run", "runtime_models"])
 

@@ -8,25 +8,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from runtime_support import apart, capture, function, losses_in, partition, plain_run, random_placement, run_ranks  # noqa: E402
+from runtime_support import apart, function, losses_in, partition, plain_run, random_placement, run_ranks  # noqa: E402
 
 STEPS = 20
 MODELS = ("gpt", "resnet", "rnn", "experts")
-
-
-@pytest.fixture(scope="module")
-def graphs(tmp_path_factory):
-    """Graph files and captures by name of the model, made once."""
-    folder, made = tmp_path_factory.mktemp("graphs"), {}
-
-    def graph(name):
-        if name not in made:
-            found = capture(name)
-            found.write(folder / f"{name}.h5")
-            made[name] = folder / f"{name}.h5", found.graph
-        return made[name]
-
-    return graph
 
 
 def far(found, expected):
