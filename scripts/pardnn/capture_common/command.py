@@ -51,7 +51,7 @@ def run(capture: Callable[[], tuple[Graph, Costing, Report, dict[str, bytes]]], 
         notes = _account(costing)
         write_graph(output, graph, extra)
     except (CaptureError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print("error: " + "".join(c if c.isprintable() else "?" for c in str(error)), file=sys.stderr)
         return 3
     print("\n".join([*summary(graph, costing, report), *(f"note      {note}" for note in notes)]))
     return 0

@@ -219,4 +219,7 @@ def _scalar(tensor: Any) -> int | None:
         return None
     if any(d != 1 for d in tensor.dims):
         return None
-    return int(numpy_helper.to_array(tensor).reshape(-1)[0])
+    try:
+        return int(numpy_helper.to_array(tensor).reshape(-1)[0])
+    except ValueError:
+        return None  # the tensor holds fewer or more values than it says

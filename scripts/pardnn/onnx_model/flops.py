@@ -20,8 +20,8 @@ def flops_of(op: str, attributes: Mapping[str, Any], inputs: Sequence[TensorSpec
     formula = _FORMULAS.get(op) or _FORMULAS.get(op.rpartition(".")[2])
     try:
         return formula(attributes, inputs, outputs) if formula else None
-    except IndexError:
-        return None
+    except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError):
+        return None  # attributes or shapes that are not the operation's
 
 
 def _gemm(attributes: Mapping[str, Any], inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> int:

@@ -57,6 +57,7 @@ def prepared(model: Any, dims: Mapping[str, int]) -> Prepared:
     import onnx
     from onnx import inliner, shape_inference
 
+    _check_names(model.graph)
     if model.functions:
         model = inliner.inline_local_functions(model)
     _set_dims(model.graph, dict(dims))
@@ -65,6 +66,18 @@ def prepared(model: Any, dims: Mapping[str, int]) -> Prepared:
         return Prepared(shape_inference.infer_shapes(model, strict_mode=False, data_prop=True).graph, places)
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
         raise CaptureError(f"shape inference: {str(error).splitlines()[0]}") from error
+
+
+def _check_names(graph: Any) -> None:
+    """CaptureError where a name is not UTF-8: protobuf then hands out bytes."""
+    for i, node in enumerate(graph.node):
+        if not all(isinstance(text, str) for text in (node.name, node.op_type, node.domain, *node.input, *node.output)):
+            raise CaptureError(f"node {i}: a name in it is not UTF-8")
+        for body in bodies(node):
+            _check_names(body)
+    for what in (graph.input, graph.output, graph.initializer, graph.value_info):
+        if not all(isinstance(value.name, str) for value in what):
+            raise CaptureError("a name of an input, output, initializer or value is not UTF-8")
 
 
 def sorted_nodes(graph: Any) -> list[int]:

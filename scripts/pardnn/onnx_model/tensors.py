@@ -17,6 +17,8 @@ def _dtype(number: int) -> tuple[str, int]:
     """Name and bytes of an element; types below a byte count one byte."""
     import onnx
 
+    if number not in onnx.TensorProto.DataType.values():
+        raise CaptureError(f"tensor type {number} is none that ONNX {onnx.__version__} knows")
     name = onnx.TensorProto.DataType.Name(number).lower()
     if name == "string":
         return name, _STRING_BYTES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import random
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,11 @@ class TestSizes:
         subprocess.run([pardnn_binary, "validate", str(tmp_path / "g.h5")], check=True, capture_output=True)
         subprocess.run([pardnn_binary, "partition", str(tmp_path / "g.h5"), "--devices", "2", "--memory", "1GiB", "--preset", "fast",
                         "-o", str(tmp_path / "p.tsv")], check=True, capture_output=True)
+
+
+def model_bytes() -> bytes:
+    model = TestBodies.loop([7])
+    return bytes(model.SerializeToString())
 
 
 class TestNames:
@@ -220,6 +226,19 @@ class TestFiles:
         error = capsys.readouterr().err
         assert error.startswith("error: ") and error.count("\n") == 1
         assert sorted(p.name for p in tmp_path.iterdir()) == ["m.onnx"]
+
+    def test_what_is_broken_is_one_line(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Bytes changed, dropped and put in at random: a graph or one line and exit code 3, never anything else."""
+        whole = model_bytes()
+        for seed in range(200):
+            draw, broken = random.Random(seed), bytearray(whole)
+            for _ in range(draw.choice([1, 1, 3, 10])):
+                at = draw.randrange(len(broken))
+                broken[at:at + draw.randrange(2)] = bytes(draw.randrange(256) for _ in range(draw.randrange(3)))
+            (tmp_path / "m.onnx").write_bytes(broken)
+            code = main([str(tmp_path / "m.onnx"), "-o", str(tmp_path / "g.h5")])
+            error = capsys.readouterr().err
+            assert (code, error.count("\n")) in ((0, 0), (3, 1)), f"seed {seed}: {error}"
 
     def test_functions_are_inlined(self) -> None:
         twice = helper.make_function("mine", "Twice", ["a"], ["c"], [helper.make_node("Relu", ["a"], ["b"]), helper.make_node("Relu", ["b"], ["c"])],
