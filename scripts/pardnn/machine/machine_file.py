@@ -1,13 +1,10 @@
-"""Measurements as a machine file: equal devices made equal, links by host or pair by pair, written whole or not at all."""
+"""Measurements as a machine file: equal devices made equal, links by host or pair by pair."""
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,24 +111,6 @@ def _ns(link: Link) -> int:
 
 def _bytes_per_s(link: Link) -> int:
     return max(1, round(link.bandwidth))
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Writes ``text`` to ``path``, atomically: the file is the old one or the new one, whole. Raises OSError where the disk does."""
-    target = Path(path)
-    handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(scratch, 0o666 & ~mask)
-        os.replace(scratch, target)
-    except BaseException:
-        os.unlink(scratch)
-        raise
 
 
 def machine_text(document: dict[str, Any]) -> str:

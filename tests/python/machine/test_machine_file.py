@@ -13,9 +13,10 @@ torch = pytest.importorskip("torch")
 from pardnn.graph import GraphBuilder  # noqa: E402
 from pardnn.graph_file import write_graph  # noqa: E402
 from pardnn.machine.fit import Link  # noqa: E402
-from pardnn.machine.machine_file import link_classes, machine_devices, machine_document, machine_text, relative_speeds, write_text  # noqa: E402
+from pardnn.machine.machine_file import link_classes, machine_devices, machine_document, machine_text, relative_speeds  # noqa: E402
 from pardnn.machine.measure import DeviceFacts  # noqa: E402
 from pardnn.machine.table import device_lines, link_lines  # noqa: E402
+from pardnn.text_file import write_text  # noqa: E402
 
 
 def facts(host: str, seconds: float = 0.01, model: str = "A", shared: bool = True, boot: str = "") -> DeviceFacts:
