@@ -11,6 +11,7 @@ from typing import Any
 
 from ..capture_common.errors import CaptureError
 from ..capture_common.wire import DROP_IF_LARGE, Plan, WireFile
+from .fold import inferred
 from .subgraphs import bodies, outer_reads
 
 # TensorProto: float, int32, string, int64, raw, double, uint64 data.
@@ -55,7 +56,7 @@ def prepared(model: Any, dims: Mapping[str, int]) -> Prepared:
     ``dims``: sizes by symbolic name (``batch``), or by place for a dimension without name (``x[0]``).
     """
     import onnx
-    from onnx import inliner, shape_inference
+    from onnx import inliner
 
     _check_names(model.graph)
     if model.functions:
@@ -63,7 +64,7 @@ def prepared(model: Any, dims: Mapping[str, int]) -> Prepared:
     _set_dims(model.graph, dict(dims))
     places = sorted_nodes(model.graph)
     try:
-        return Prepared(shape_inference.infer_shapes(model, strict_mode=False, data_prop=True).graph, places)
+        return Prepared(inferred(model).graph, places)
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
         raise CaptureError(f"shape inference: {str(error).splitlines()[0]}") from error
 

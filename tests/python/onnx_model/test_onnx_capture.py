@@ -192,6 +192,24 @@ class TestShapes:
         with pytest.raises(CaptureError, match="--dim bacth: no input"):
             capture(small_net(), dims={"bacth": 4})
 
+    def test_shapes_that_are_computed_are_followed(self) -> None:
+        """As exporters write them: the batch is cut out of a shape, goes through arithmetic, and comes back in a Reshape."""
+        nodes = [helper.make_node("Shape", ["x"], ["s"], "shape"), helper.make_node("Slice", ["s", "zero", "one"], ["b"], "cut"),
+                 helper.make_node("Mul", ["b", "two"], ["b2"], "twice"), helper.make_node("Concat", ["b2", "three"], ["to"], "join", axis=0),
+                 helper.make_node("Reshape", ["x", "to"], ["r"], "reshape"), helper.make_node("Relu", ["r"], ["y"], "relu")]
+        held = [integers("zero", [0]), integers("one", [1]), integers("two", [2]), integers("three", [3])]
+        unknown = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 3])
+        graph = capture(model_of(nodes, [value("x", "batch", 6)], [unknown], held), dims={"batch": 4})
+        assert graph.mem[graph.names.index("relu")] == 8 * 3 * 4
+        assert graph.names[int(graph.alias[graph.names.index("reshape")])] == "x"
+        assert {"shape", "cut", "twice", "join"} <= set(graph.names)
+
+    def test_a_shape_that_is_too_large_is_not_evaluated(self) -> None:
+        nodes = [helper.make_node("ConstantOfShape", ["huge"], ["z"], "fill"), helper.make_node("Relu", ["z"], ["y"], "relu")]
+        unknown = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, None])
+        graph = capture(model_of(nodes, [], [unknown], [integers("huge", [2**20, 2**20])]), unknown_dim=1)
+        assert graph.mem[graph.names.index("fill")] == 4 * 2**40
+
     def test_an_unknown_operation_needs_a_size_and_is_told(self) -> None:
         model = model_of([helper.make_node("Magic", ["x"], ["a"], "magic", domain="mine"), helper.make_node("Relu", ["a"], ["y"], "relu")],
                          [value("x", 4)], [value("y", 4)])
