@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .capture_common import CaptureError, Costing, Report
-from .capture_common.command import add_common_options, costing_of, first_line, load_function, place_of, run
+from .capture_common.command import add_common_options, costing_of, first_line, load_function, run
 from .costs import CostModel
 from .graph import Graph
 
@@ -81,13 +81,13 @@ def _traced(function: Any, args: Sequence[Any]) -> Any:
         if hasattr(function, "captured_inputs"):
             return function
         raise CaptureError(f"{function!r}: expected a tf.function or a ConcreteFunction")
-    import tensorflow as tf
+    from .tensorflow_step.user_code import where_and_what
 
     try:
         return function.get_concrete_function(*args)
     except Exception as error:  # whatever the user's code raises while it is traced
-        place = place_of(error, outside=(os.path.dirname(os.path.abspath(tf.__file__)),))
-        raise CaptureError(f"{place}: tracing stops: {first_line(error)}; keep Python control flow and NumPy off tensors' values "
+        place, what = where_and_what(error)
+        raise CaptureError(f"{place}: tracing stops: {what}; keep Python control flow and NumPy off tensors' values "
                            "(tf.cond, tf.while_loop, tf.where)") from error
 
 
