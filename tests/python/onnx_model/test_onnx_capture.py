@@ -83,6 +83,14 @@ class TestSizes:
                         "-o", str(tmp_path / "p.tsv")], check=True, capture_output=True)
 
 
+def varint(number: int) -> bytes:
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
 def model_bytes() -> bytes:
     model = TestBodies.loop([7])
     return bytes(model.SerializeToString())
@@ -236,6 +244,20 @@ class TestFiles:
         assert (tmp_path / "m.onnx").stat().st_size > 16 << 20 and slim.ByteSize() < 1000
         assert list(slim.graph.initializer[0].dims) == [1024, 4096]
         assert capture(tmp_path / "m.onnx").residual_bytes() == 16 << 20
+
+    def test_a_file_may_exceed_what_protobuf_can_parse(self, tmp_path: Path) -> None:
+        """E7's kind: 3 GiB of weights in the file itself (a hole, on a file system that has them)."""
+        size = 3 << 30
+        model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"], "m")], [value("x", 2, size >> 12)], [value("y", 2, 1024)])
+        rest = model.SerializeToString()
+        tensor = helper.make_tensor("w", TensorProto.FLOAT, (0,), []).SerializeToString().replace(b"\x08\x00", b"")
+        dims = b"\x08" + varint(size >> 12) + b"\x08" + varint(1024)
+        head = tensor + dims + b"\x4a" + varint(size)  # TensorProto.raw_data
+        graph = b"\x2a" + varint(len(head) + size) + head  # GraphProto.initializer
+        with open(tmp_path / "m.onnx", "wb") as file:
+            file.write(rest + b"\x3a" + varint(len(graph) + size) + graph)  # ModelProto.graph, which is merged with the first
+            file.truncate(file.tell() + size)
+        assert capture(tmp_path / "m.onnx").residual_bytes() == size
 
     @pytest.mark.parametrize("content", [b"", b"\x00\x01\x02", b"plain text, not a model\n" * 4])
     def test_what_is_no_model_is_one_line_and_exit_3(self, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -164,6 +164,36 @@ def test_gradients_are_found_behind_clipping_and_momenta() -> None:
     assert [(graph.op_name(n), graph.names[int(graph.gradient_of[n])]) for n in marked] == [("MatMul", "w")]
 
 
+def test_a_keras_model_with_its_optimizer(pardnn_binary: str, tmp_path: Path) -> None:
+    """Convolution, normalisation, dropout, Adam with clipped gradients: sizes by hand, and all trainable variables' gradients."""
+    keras = pytest.importorskip("keras")
+    layers = keras.layers
+    model = keras.Sequential([keras.Input((16, 16, 3)), layers.Conv2D(8, 3, strides=2, padding="same"), layers.BatchNormalization(), layers.ReLU(),
+                              layers.Dropout(0.1), layers.Flatten(), layers.Dense(10)])
+    optimizer = keras.optimizers.Adam(clipnorm=1.0)
+    optimizer.build(model.trainable_variables)
+    loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    @tf.function
+    def step(x: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = loss_of(y, model(x, training=True))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+        return loss
+
+    counted = costing()
+    graph, _ = function_with_report(step, (tf.TensorSpec([4, 16, 16, 3]), tf.TensorSpec([4], tf.int32)), costing=counted)
+    parameters = (3 * 3 * 3 * 8 + 8) + 2 * 8 + (8 * 8 * 8 * 10 + 10)
+    variables = by_op(graph, "VarHandleOp")
+    # Parameters with two slots each, the statistics, the step's counter and the rate.
+    assert 4 * (3 * parameters + 2 * 8) <= int(graph.mem[variables].sum()) <= 4 * (3 * parameters + 2 * 8) + 64
+    assert len({int(v) for v in graph.gradient_of if v >= 0}) == len(model.trainable_variables)
+    conv, dense = 2 * 4 * 8 * 8 * 8 * 27, 2 * 4 * 512 * 10
+    assert counted.flops == 2 * conv + 3 * dense  # nobody asks for the gradient of the images
+    write_graph(tmp_path / "g.h5", graph)
+    subprocess.run([pardnn_binary, "validate", str(tmp_path / "g.h5")], check=True, capture_output=True)
+
+
 @pytest.mark.parametrize(("autograph", "body"), [("False", "    if tf.reduce_sum(x) > 0:\n        return x\n    return -x\n"),
                                                  ("True", "    n = x.numpy()\n    return x * n\n"),
                                                  ("True", "    if tf.reduce_sum(x) > 0:\n        y = x\n    return y\n")])
