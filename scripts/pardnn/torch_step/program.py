@@ -186,7 +186,7 @@ def parse_program(raw: bytes) -> Program:
     if content["version"] != VERSION:
         raise ProgramError(f"version {content['version']} of the program is not known (this is version {VERSION})")
     ops = content["ops"]
-    specs = [Spec(tuple(s), tuple(t), o, d, i) for s, t, o, d, i in content["specs"]]
+    specs = [Spec(tuple(shape), tuple(strides), *rest) for shape, strides, *rest in content["specs"]]
     calls = [None if n is None else Call(ops[n[0]], _decode(n[1]), {k: _decode(v) for k, v in n[2].items()},
                                          tuple(None if s is None else specs[s] for s in n[3]),
                                          tuple((Ref(a, b), specs[s]) for a, b, s in n[4]), n[5]) for n in content["nodes"]]

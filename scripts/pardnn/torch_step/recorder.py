@@ -218,8 +218,6 @@ class Recorder(TorchDispatchMode):
         storage = self._storage(tensor)
         if storage is None:
             storage = self._foreign(tensor)
-        if tensor.is_conj() or tensor.is_neg():
-            raise CaptureError(f"{user_line()}: a lazily conjugated or negated tensor; call .resolve_conj() or .resolve_neg() on it")
         spec = self._intern(spec_of(tensor))
         ref = storage.holders.get(spec)
         if ref is None:
@@ -235,7 +233,7 @@ class Recorder(TorchDispatchMode):
 
     def _hidden_view(self, storage: Storage, spec: Spec) -> Ref:
         """A view that autograd made without an operation."""
-        ref = next((r for s, r in storage.holders.items() if s.dtype == spec.dtype), None)
+        ref = next((r for s, r in storage.holders.items() if s.dtype == spec.dtype and s.lazy == spec.lazy), None)
         if ref is None:
             raise CaptureError(f"{user_line()}: a tensor of type {spec.dtype} over memory that was made as another type")
         func = torch.ops.aten.as_strided.default

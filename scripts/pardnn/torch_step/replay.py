@@ -96,7 +96,7 @@ class Runner:
     def _copied(self, tensor: torch.Tensor, spec: Spec) -> torch.Tensor:
         self.laid_out_again += 1
         whole = torch.empty(spec.offset + spec.span, dtype=tensor.dtype, device=tensor.device)
-        return whole.as_strided(spec.shape, spec.strides, spec.offset).copy_(tensor)
+        return lazily(whole.as_strided(spec.shape, spec.strides, spec.offset), spec).copy_(tensor)
 
 
 def flat_outputs(result: Any, count: int) -> list[torch.Tensor | None]:
@@ -111,7 +111,15 @@ def flat_outputs(result: Any, count: int) -> list[torch.Tensor | None]:
 def over_storage(tensor: torch.Tensor, spec: Spec) -> torch.Tensor:
     """Another tensor over the storage of ``tensor``."""
     base = torch.empty(0, dtype=getattr(torch, spec.dtype), device=tensor.device)
-    return base.set_(tensor.untyped_storage(), spec.offset, spec.shape, spec.strides)  # type: ignore[call-overload, no-any-return]
+    found: torch.Tensor = base.set_(tensor.untyped_storage(), spec.offset, spec.shape, spec.strides)  # type: ignore[call-overload]
+    return lazily(found, spec)
+
+
+def lazily(tensor: torch.Tensor, spec: Spec) -> torch.Tensor:
+    """The tensor conjugated and negated as ``spec`` says, without a copy."""
+    if "c" in spec.lazy:
+        tensor = torch._conj(tensor)
+    return torch._neg_view(tensor) if "n" in spec.lazy else tensor
 
 
 def reader_counts(program: Program, nodes: Iterable[int]) -> dict[Ref, int]:

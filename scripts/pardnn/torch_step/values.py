@@ -18,13 +18,17 @@ class Ref(NamedTuple):
 
 
 class Spec(NamedTuple):
-    """Geometry of a tensor in its storage; strides and offset in elements, ``dtype`` like ``float32``."""
+    """Geometry of a tensor in its storage; strides and offset in elements, ``dtype`` like ``float32``.
+
+    ``lazy``: ``c`` for a conjugate and ``n`` for a negative that is still to be computed from what the storage has.
+    """
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
     dtype: str
     itemsize: int
+    lazy: str = ""
 
     @property
     def unique_bytes(self) -> int:
@@ -51,7 +55,8 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def spec_of(tensor: torch.Tensor) -> Spec:
-    return Spec(tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset()), dtype_name(tensor.dtype), tensor.dtype.itemsize)
+    return Spec(tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset()), dtype_name(tensor.dtype), tensor.dtype.itemsize,
+                ("c" if tensor.is_conj() else "") + ("n" if tensor.is_neg() else ""))
 
 
 def map_args(value: Any, leaf: Callable[[Any], Any]) -> Any:

@@ -105,6 +105,13 @@ def flash(m: Any, x: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+def complex_numbers(m: Any, x: Tensor) -> Tensor:
+    """Conjugates and imaginary parts are views that compute nothing until they are read."""
+    z = torch.fft.rfft(m[0](x))
+    z = z * z.conj() * torch.view_as_complex(m[1].weight[:3, :2].contiguous())
+    return torch.fft.irfft(z.conj(), n=4) + z.conj().imag.sum() + z.abs().sum()
+
+
 def noisy(m: Any, x: Tensor) -> Tensor:
     return m[0](x + torch.randn_like(x) * 0.1 + torch.rand(2, 4) + torch.randint(0, 3, (2, 4)) + torch.randperm(4))
 
@@ -149,6 +156,7 @@ LAYERS: dict[str, Callable[[], tuple[nn.Module, Any]]] = {
     "checkpointed dropout": lambda: (Does(checkpointed_dropout, _linear(), _linear(), _linear()), _r(2, 4)),
     "flash attention": lambda: (Does(flash, nn.Linear(8, 24)), _r(2, 6, 8)),
     "double backward": lambda: (Does(gradient_penalty, _linear(), nn.Linear(4, 1)), _r(2, 4)),
+    "complex": lambda: (Does(complex_numbers, _linear(), _linear()), _r(2, 4)),
     "einsum": lambda: (Does(weights_in_layout, _linear()), _r(2, 4)),
     "slices in place": lambda: (Does(slices_in_place, _linear()), _r(6, 4)),
     "geometry in place": lambda: (Does(geometry_in_place, _linear()), _r(2, 4)),
