@@ -1,7 +1,16 @@
 """From a PyTorch model to a graph file: ``python -m pardnn.capture_torch MODEL.py:function -o graph.h5``.
 
 ``function()`` returns a :class:`Step` or (module, loss, inputs, optimizer[, clip]); it is called under fake tensors, so that nothing is computed
-and a model of any size is only described. ``capture`` takes a training step of one's own, ``capture_step`` the usual one.
+and a model of any size is only described. ``capture`` takes a training step of one's own, ``capture_step`` the usual one::
+
+    from pardnn.capture_torch import Step, capture, capture_step
+
+    step = Step(model, lambda m, x, y: cross_entropy(m(x), y), (x, y), lambda p: AdamW(p, lr=1e-3), clip=1.0)
+    capture_step(step, "roofline:V100", micro_batches=4).write("graph.h5")
+
+    capture(my_step, (x, y), modules=model, optimizers=optimizer, costs="roofline:V100").write("graph.h5")
+
+The file holds the graph, and the program that runs it (:mod:`pardnn.torch_step.program`, :mod:`pardnn.torch_step.replay`).
 """
 
 from __future__ import annotations

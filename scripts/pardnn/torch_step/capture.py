@@ -11,7 +11,7 @@ import torch
 from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
 
-from ..costs import CostModel
+from ..costs import CostModel, cost_model
 from ..graph import Graph
 from ..graph_file import write_graph
 from .build import Coverage, Recording, build
@@ -46,8 +46,11 @@ class Capture:
         write_graph(path, self.graph, extra={DATASET: dump_program(self.program, self.graph)})
 
 
-def capture_step(step: Step, costs: CostModel, *, micro_batches: int = 1, device: str = "cpu", name: str = "") -> Capture:
-    """Captures the usual step (:func:`pardnn.torch_step.step.train_step`) of ``step``. Nothing is run on data; ``step`` is as before."""
+def capture_step(step: Step, costs: CostModel | str, *, micro_batches: int = 1, device: str = "cpu", name: str = "") -> Capture:
+    """Captures the usual step (:func:`pardnn.torch_step.step.train_step`) of ``step``. Nothing is run on data; ``step`` is as before.
+
+    ``costs``: a cost model, or what :func:`pardnn.costs.cost_model` makes one of (``roofline:V100``).
+    """
     optimizer = step.optimizer(step.module.parameters())
     leaves, tree = pytree.tree_flatten(tuple(step.inputs))
     tensors = [i for i, t in enumerate(leaves) if isinstance(t, torch.Tensor)]
@@ -72,7 +75,7 @@ def capture_step(step: Step, costs: CostModel, *, micro_batches: int = 1, device
     return found
 
 
-def capture(step_fn: Callable[..., Any], example_inputs: Sequence[Any], *, modules: Any, optimizers: Any, costs: CostModel,
+def capture(step_fn: Callable[..., Any], example_inputs: Sequence[Any], *, modules: Any, optimizers: Any, costs: CostModel | str,
             device: str = "cpu", samples: int | None = None, name: str = "", data: bool = False) -> Capture:
     """Captures ``step_fn(*example_inputs)``, a whole training step of the user's own. Nothing is run on data.
 
@@ -111,8 +114,9 @@ def _example(tensor: torch.Tensor, part: int, parts: int) -> torch.Tensor:
 
 
 def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence[str],
-             slots: Sequence[tuple[int, int, int]], modules: dict[str, Any], optimizers: list[torch.optim.Optimizer], costs: CostModel,
+             slots: Sequence[tuple[int, int, int]], modules: dict[str, Any], optimizers: list[torch.optim.Optimizer], costs: CostModel | str,
              device: str, name: str, data: bool = False) -> Capture:
+    model = cost_model(costs) if isinstance(costs, str) else costs
     _check_optimizers(modules, optimizers)
     if device == "cuda" and not torch.backends.cuda.is_built():
         raise CaptureError(f"device cuda: this PyTorch ({torch.__version__}) is built without CUDA; its operations cannot be recorded here")
@@ -149,7 +153,7 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
     bindings += [Binding(label, ref, "closure", recorder.records[ref.node].spec(ref.output)) for label, ref in recorder.closures]
     bindings += [Binding(label, ref, "gradient", recorder.records[ref.node].spec(ref.output), initial=0.0) for label, ref in recorder.found_gradients]
     recording = Recording(recorder.records, recorder.ties, recorder.gradients, bindings, given, outputs)
-    graph, program, coverage = build(recording, costs, name=name, producer=f"pardnn capture_torch, PyTorch {torch.__version__}")
+    graph, program, coverage = build(recording, model, name=name, producer=f"pardnn capture_torch, PyTorch {torch.__version__}")
     program.device, program.torch_version = device, torch.__version__
     program.settings = {"foreach": False, "fused": False, "capturable": True, "identical_views_left_out": recorder.elided}
     program.settings["constant_rates"] = [{k: v for k, v in group.items() if k in ("lr", "weight_decay") and isinstance(v, (int, float))}

@@ -201,3 +201,24 @@ def test_a_model_larger_than_memory_is_only_described():
     count = sum(p.numel() for p in module.parameters())
     assert count > 10**12
     assert abs(found.graph.residual_bytes() - 12 * count) < 10_000
+
+
+def test_the_public_names():
+    from pardnn import capture_torch
+
+    module = nn.Linear(6, 3)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    data = torch.randn(4, 6), torch.randint(0, 3, (4,))
+
+    def my_step(x, y):
+        optimizer.zero_grad()
+        loss = cross_entropy(module, x, y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    own = capture_torch.capture(my_step, data, modules=module, optimizers=optimizer, costs="roofline:V100")
+    usual = capture_torch.capture_step(capture_torch.Step(module, cross_entropy, data, lambda p: optimizer), "roofline:V100")
+    assert own.graph.names == usual.graph.names and (own.graph.comp == usual.graph.comp).all() and own.graph.comp.sum() > 0
+    assert own.graph.samples_per_step == usual.graph.samples_per_step == 4
+    assert own.coverage.flops == usual.coverage.flops == 2 * (2 * 4 * 6 * 3)  # forward, and the gradient of the weight
