@@ -12,7 +12,7 @@ from ..capture_common.command import first_line, place_of
 
 @dataclass
 class Traced:
-    """``closed``: the step's jaxpr. The first ``leaves`` arguments are the state; result ``new_state + i`` is the new value of leaf i.
+    """``closed``: the step's jaxpr. The first ``leaves`` arguments are the state, the first ``leaves`` results its new value.
 
     ``names``: of all arguments. ``samples``: the leading dimension of the batch, 0 if there is no common one.
     """
@@ -20,7 +20,6 @@ class Traced:
     closed: Any
     leaves: int
     names: list[str]
-    new_state: int
     samples: int
 
 
@@ -44,7 +43,7 @@ def traced(step: Callable[..., Any], state: Any, batch: Sequence[Any]) -> Traced
         names += [f"batch[{i}]{jax.tree_util.keystr(path)}" for path, _ in jax.tree_util.tree_flatten_with_path(argument)[0]]
     _check_pairs(abstract[0], result, names)
     leading = {leaf.shape[0] for leaf in jax.tree.leaves(abstract[1:]) if leaf.shape}
-    return Traced(closed, len(paths), names, 0, leading.pop() if len(leading) == 1 else 0)
+    return Traced(closed, len(paths), names, leading.pop() if len(leading) == 1 else 0)
 
 
 def _shape(leaf: Any) -> Any:

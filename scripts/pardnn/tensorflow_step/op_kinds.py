@@ -37,10 +37,6 @@ def _op_def(op: str) -> Any:
     return op_def_registry.get(op)
 
 
-def is_known(op: str) -> bool:
-    return _op_def(op) is not None
-
-
 def mutates_ref(op: str) -> bool:
     """True if ``op`` takes its first input by reference and changes it (``Assign``, ``ApplyAdam``, ``ScatterUpdate``)."""
     definition = _op_def(op)

@@ -32,10 +32,6 @@ class VariableOrder:
     copies: set[int]
 
 
-def may_write(op: str, takes_handle: bool) -> bool:
-    return mutates_resource(op) if takes_handle else mutates_ref(op)
-
-
 def touches(graph: FlatGraph) -> Touches:
     """Follows references and handles from variables through what forwards them. O(nodes + edges)."""
     found = Touches([-1] * len(graph))
