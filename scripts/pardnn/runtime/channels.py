@@ -71,6 +71,7 @@ class GroupChannels:
         self._works: dict[int, Any] = {}
         self._ended: queue.Queue[Transfer | BaseException] = queue.Queue()
         self._out: dict[int, queue.Queue[tuple[Any, Transfer] | None]] = {}
+        self._reapers: list[threading.Thread] = []
         self._polled: deque[tuple[Any, Transfer]] = deque()
         self._token = torch.zeros(1, dtype=torch.uint8, device=device)
         self._replica_group: Any = None
@@ -109,7 +110,8 @@ class GroupChannels:
             return
         if target not in self._out:
             self._out[target] = queue.Queue()
-            threading.Thread(target=self._reap, args=(target, self._out[target]), daemon=True).start()
+            self._reapers.append(threading.Thread(target=self._reap, args=(target, self._out[target]), daemon=True))
+            self._reapers[-1].start()
         self._out[target].put((work, transfer))
 
     def _group(self, source: int | None, target: int | None) -> Any:
@@ -147,8 +149,11 @@ class GroupChannels:
         return dist.all_reduce(flat, group=self._replica_group, async_op=True)
 
     def close(self) -> None:
+        """Waits for all sends; a thread that is left in the network when Python ends would abort the process."""
         for works in self._out.values():
             works.put(None)
+        for thread in self._reapers:
+            thread.join()
 
 
 def _checked(action: Any, peer: int) -> Any:

@@ -54,7 +54,7 @@ class Machine:
     def cost(self, size: Int64, source: Int64, target: Int64) -> Int64:
         """ns from device ``source`` to device ``target``, 0 within one; a control edge costs the latency."""
         exact = size < (1 << 62) // 10**9
-        width = self.bandwidth[source, target]
+        width = np.where(source == target, 1, self.bandwidth[source, target])
         moved = np.where(exact, -(-np.where(exact, size, 0) * 10**9 // width), 0)
         for e in np.flatnonzero(~exact):
             moved[e] = -(-int(size[e]) * 10**9 // int(width[e]))

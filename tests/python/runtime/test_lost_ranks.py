@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from runtime_support import finish, function, random_placement, start_ranks  # noqa: E402
+from runtime_support import finish, random_placement, start_ranks  # noqa: E402
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / "scripts"
 SECONDS = 15  # within which all others have to end
