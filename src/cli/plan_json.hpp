@@ -1,4 +1,14 @@
 /// Plans as JSON: the chosen one, which runtimes and job scripts read ("pardnn-plan"), and all that were judged ("pardnn-plans").
+///
+/// pardnn-plan, version 1: {"format", "version", "graph": {"name", "nodes", "edges", "fingerprint"}, "machine": (machine-format.md), "policy", "links", "headroom": "0.1",
+///   "bucket_bytes", "samples_per_step", "replicas": R, "devices_per_replica": K, "devices_used", "samples_per_second", "step_ns", "step_alone_ns" (without
+///   reductions), "greatest_reduction_ns", "buckets", "reduced_bytes", "feasible", "cannot_fit", "distinct_slices", "method",
+///   "devices": [{"device", "peak_bytes", "overflow_bytes"}] (of one replica, buckets counted),
+///   "hosts": [{"host" (as in the machine), "name" (of the job, or null), "devices", "ranks"}],
+///   "ranks": [{"rank", "replica", "device" (of the placement), "machine_device", "device_name", "host", "host_name", "local_device" (its place in the host)}],
+///   "placement": FILE relative to the plan's folder, or the device of each node in the graph file's order, then with "order": the rank of each node's start}
+/// pardnn-plans, version 1: the same head, "rows": all splits with the fields from "replicas" to "devices", "chosen": index of the best row.
+/// Fields may be added, never changed within a version.
 #pragma once
 
 #include <optional>

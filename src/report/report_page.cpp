@@ -51,6 +51,7 @@ class NameTable {
   /// Layers in the order of their first node, whatever is drawn: colours follow the model. Where names have no structure, ranges of nodes are layers.
   void find_layers() {
     uses_ranges_ = !run_.has_names();
+    if (uses_ranges_) return find_ranges();
     for (const NodeId v : run_.schedule().start_order) {
       layers_.of(layer(v));
       if (layers_.texts().size() <= kLayers) continue;
@@ -82,7 +83,8 @@ class NameTable {
   }
 
   void find_ranges() {
-    for (const NodeId v : run_.schedule().start_order) layers_.of(layer(v));
+    const std::int64_t nodes = run_.graph().num_nodes();
+    for (std::int64_t id = 0; id < nodes; ++id) layers_.of(range_of(id, nodes));
   }
 
   const EmulatedRun& run_;

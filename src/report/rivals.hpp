@@ -23,8 +23,8 @@ struct Rivals {
   std::vector<std::string> skipped;
 };
 
-/// Work that a report spends on one list scheduler at most: nodes and edges times devices. HEFT takes some 15 s for it.
-inline constexpr std::int64_t kRivalWork = 300'000'000;
+/// Work that a report spends on one list scheduler at most: nodes and edges times devices. HEFT and ETF take some 5 s of one core for half of it.
+inline constexpr std::int64_t kRivalWork = 100'000'000;
 
 /// Single device, round robin, blocks, HEFT and ETF, each emulated under `policy`. The schedulers are skipped beyond `limit` of (V + E) K.
 Rivals find_rivals(const CostModel& costs, Policy policy, std::int64_t limit = kRivalWork);

@@ -85,8 +85,14 @@ struct SlowReplicas {
   std::vector<std::vector<std::int64_t>> buckets;  // file ids
   std::vector<DeviceId> bucket_device;
   std::vector<Nanoseconds> reduction;
+  std::vector<Bytes> bucket_bytes;
 
-  Nanoseconds run() const {
+  struct Outcome {
+    Nanoseconds time = 0;
+    std::vector<Bytes> peak;  // of each device, the greatest over all replicas
+  };
+
+  Outcome run() const {
     const auto edges = test::oracle_edges(data);
     const std::size_t nodes = static_cast<std::size_t>(data.num_nodes()), replicas = slices.size();
     std::vector<std::int64_t> bucket_of(nodes, -1);
@@ -132,7 +138,7 @@ struct SlowReplicas {
           best = std::min(best, Next{std::max(at, device_free[r][static_cast<std::size_t>(device[v])]), at, 1, static_cast<std::int64_t>(r), static_cast<std::int64_t>(v)});
         }
       }
-      if (best.start == kNever) return end;
+      if (best.start == kNever) return {end, peaks(edges, bucket_of, finish, reduced)};
       if (best.kind == 0) {
         const std::size_t b = static_cast<std::size_t>(best.id);
         reduced[b] = best.start + reduction[b];
@@ -145,6 +151,47 @@ struct SlowReplicas {
         end = std::max(end, finish[r][v]);
       }
     }
+  }
+
+  /// What is held, summed anew at every moment at which something begins.
+  std::vector<Bytes> peaks(const std::vector<test::OracleEdge>& edges, const std::vector<std::int64_t>& bucket_of, const std::vector<std::vector<Nanoseconds>>& finish,
+                           const std::vector<Nanoseconds>& reduced) const {
+    struct Held {
+      Nanoseconds from, to;
+      Bytes bytes;
+    };
+    std::vector<Bytes> greatest(slices[0].size(), 0);
+    for (std::size_t r = 0; r < slices.size(); ++r) {
+      std::vector<std::vector<Held>> held(slices[0].size());
+      for (std::size_t v = 0; v < bucket_of.size(); ++v) {
+        const std::size_t p = static_cast<std::size_t>(device[v]);
+        const Nanoseconds start = finish[r][v] - test::oracle_duration(data, machine, static_cast<std::int64_t>(v), slices[r][p]);
+        const Nanoseconds done = bucket_of[v] < 0 ? finish[r][v] : reduced[static_cast<std::size_t>(bucket_of[v])];
+        Nanoseconds end = done;
+        std::vector<Held> copies(slices[0].size(), Held{done, 0, 0});
+        for (const auto& edge : edges) {
+          if (edge.from != static_cast<std::int64_t>(v) || edge.bytes == 0) continue;
+          const std::size_t u = static_cast<std::size_t>(edge.to), q = static_cast<std::size_t>(device[u]);
+          end = std::max(end, q == p ? finish[r][u] : done + test::oracle_cost(machine, edge.bytes, slices[r][p], slices[r][q]));
+          if (q == p) continue;
+          copies[q].to = std::max(copies[q].to, finish[r][u]);
+          copies[q].bytes = std::max(copies[q].bytes, edge.bytes);
+        }
+        const bool residual = !data.kind.empty() && data.kind[v] == 1;
+        held[p].push_back(residual ? Held{-1, kNever, data.mem[v]} : Held{start, end, data.mem[v]});
+        if (!data.temp.empty()) held[p].push_back({start, finish[r][v], data.temp[v]});
+        for (std::size_t q = 0; q < copies.size(); ++q) held[q].push_back(copies[q]);
+      }
+      for (std::size_t b = 0; b < buckets.size(); ++b) held[static_cast<std::size_t>(bucket_device[b])].push_back({reduced[b] - reduction[b], reduced[b], bucket_bytes[b]});
+      for (std::size_t p = 0; p < held.size(); ++p) {
+        for (const Held& moment : held[p]) {
+          Bytes sum = 0;
+          for (const Held& other : held[p]) sum += other.from <= moment.from && moment.from < other.to ? other.bytes : 0;
+          greatest[p] = std::max(greatest[p], sum);
+        }
+      }
+    }
+    return greatest;
   }
 };
 
@@ -178,19 +225,22 @@ TEST(EmulateReplicas, EqualsEveryReplicaEmulatedByHand) {
     const Bytes limit = 1 + random.below(60);
     const ReplicatedStep step = emulate_replicas(graph, gradients, machine, slices, placement, Policy::fifo, limit);
 
-    SlowReplicas slow{data, machine, slices, device, {}, {}, {}};
+    SlowReplicas slow{data, machine, slices, device, {}, {}, {}, {}};
     if (replicas > 1) {
       const Schedule alone = emulate(graph, sub_machine(machine, slices[0]), placement, Policy::fifo);
       for (const Bucket& bucket : fill_buckets(gradients, placement.device, alone, limit)) {
         slow.buckets.emplace_back();
         for (const NodeId g : bucket.gradients) slow.buckets.back().push_back(graph.file_id(g));
         slow.bucket_device.push_back(bucket.device);
+        slow.bucket_bytes.push_back(bucket.bytes);
         slow.reduction.push_back(ring_all_reduce_time(machine, slices, bucket.device, bucket.bytes));
       }
       reduced += static_cast<int>(slow.buckets.size());
       kinds += slice_kinds(machine, slices) != std::vector<int>(slices.size(), 0) ? 1 : 0;
     }
-    EXPECT_EQ(step.time, slow.run()) << "seed " << seed;
+    const SlowReplicas::Outcome expected = slow.run();
+    EXPECT_EQ(step.time, expected.time) << "seed " << seed;
+    EXPECT_EQ(step.peak, expected.peak) << "seed " << seed;
   }
   EXPECT_GT(reduced, 50);
   EXPECT_GT(kinds, 10);
