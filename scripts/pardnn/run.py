@@ -31,8 +31,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 3
     from .runtime.worker import run
 
+    from .machine.job import torchrun_words
+
     try:
         options = _options(told)
+        os.environ.update(torchrun_words(os.environ))
     except ValueError as error:
         print(f"pardnn.run: {error}", file=sys.stderr)
         return 3

@@ -48,6 +48,9 @@ def test_srun_and_mpich() -> None:
     assert (words["RANK"], words["WORLD_SIZE"], words["LOCAL_RANK"], words["MASTER_ADDR"]) == ("3", "4", "1", "gpu07")
     words = torchrun_words({"PMI_RANK": "0", "PMI_SIZE": "2", "MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "2"})
     assert (words["RANK"], words["MASTER_ADDR"]) == ("0", "127.0.0.1")
+    # srun --mpi=pmi2 sets both; only Slurm knows the place on the host.
+    words = torchrun_words({**SRUN, "PMI_RANK": "3", "PMI_SIZE": "4"})
+    assert (words["RANK"], words["WORLD_SIZE"], words["LOCAL_RANK"], words["MASTER_ADDR"]) == ("3", "4", "1", "gpu07")
 
 
 def test_what_makes_no_sense_is_refused() -> None:

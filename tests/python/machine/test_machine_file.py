@@ -6,6 +6,7 @@ import json
 import pathlib
 import subprocess
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -16,6 +17,7 @@ from pardnn.machine.fit import Link  # noqa: E402
 from pardnn.machine.machine_file import link_classes, machine_devices, machine_document, machine_text, relative_speeds  # noqa: E402
 from pardnn.machine.measure import DeviceFacts  # noqa: E402
 from pardnn.machine.table import device_lines, link_lines  # noqa: E402
+from pardnn.runtime.links import Machine  # noqa: E402
 from pardnn.text_file import write_text  # noqa: E402
 
 
@@ -74,6 +76,15 @@ def test_links_of_pairs(pardnn_binary: str, tmp_path: pathlib.Path) -> None:
     assert document["links"]["bandwidth_bytes_per_s"][0] == [0, 10**10, 5 * 10**9]
     assert json.loads(machine_text(document)) == document
     partitioned(pardnn_binary, tmp_path, machine_text(document))
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_runtime_reads_the_same_links() -> None:
+    devices = machine_devices([facts("n1")] * 2 + [facts("n2")], 0.2)
+    for by_host in (True, False):
+        read = Machine.parse(machine_text(machine_document("m", "c", devices, links(3, 2), by_host)))
+        sizes, sources, targets = (np.array(values) for values in ([10**6, 10**6, 10**6, 0], [0, 0, 1, 0], [0, 1, 2, 2]))
+        assert read.cost(sizes, sources, targets).tolist() == [0, 2000 + 100_000, 20_000 + 1_000_000, 20_000]
 
 
 def test_one_device_needs_no_links(pardnn_binary: str, tmp_path: pathlib.Path) -> None:
