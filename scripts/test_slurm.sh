@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Submits the scripts of slurm/ for real, to a Slurm of this host alone (scripts/local_slurm.sh): 2 and 4 tasks, the end of the time
-# limit, requeue, resume; and looks at what they wrote. Root only.
+# limit, requeue, resume, a training job; and looks at what they wrote. Root only. Training needs a Python with PyTorch: PARDNN_PYTHON, or the one
+# that scripts/test_python.sh makes; without one its test is skipped.
 # usage: scripts/test_slurm.sh
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
@@ -24,6 +25,7 @@ finish() {
 trap finish EXIT
 scripts/local_slurm.sh start "$slurm"
 export SLURM_CONF=$slurm/slurm.conf OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export PARDNN_PYTHON=${PARDNN_PYTHON:-$pardnn_root/build/python-tests/bin/python}
 # shellcheck source=slurm/site.sh
 source slurm/site.sh
 data=$PWD/tests/data
@@ -96,6 +98,42 @@ grep -q 'checkpoint: [1-9][0-9]* of' requeue.log || fail "it did not go on from 
 launch 2 1 "$PARDNN" partition "${search[@]}" -q -o "$scratch/whole.h5"
 cmp whole.h5 requeue.h5 || fail "the requeued search has another result than one that was never stopped"
 say "the same bytes as an uninterrupted search of $seeds seeds"
+
+# losses_of FILE: the losses of a training run.
+losses_of() { grep -o '^step [0-9]*: loss [0-9.]*' "$1"; }
+
+# train TASKS FOLDER ARGUMENT...: a training job; waits for it; prints its state and exit code.
+train() {
+  local job tasks=$1 folder=$2
+  shift 2
+  job=$(PARDNN_TRAINING=$folder submit --ntasks-per-node="$tasks" --output="$folder.log" "$PARDNN_ROOT/slurm/train.sbatch" "$@")
+  printf '%s %s\n' "$(wait_for "$job" 600)" "$(field "$job" ExitCode)"
+}
+
+test_training() {
+  local model=$PARDNN_ROOT/scripts/examples/word_rnn.py:step
+  local -a sizes=(--set layers=2 --set hidden=32 --set length=4 --set vocabulary=100 --set batch=8)
+  say "train.sbatch: two of three devices, as memory demands"
+  expect "training" "$(train 3 split "$model" "${sizes[@]}" -- --devices 3 --memory 420kB --devices-per-replica 2 --preset fast -- --steps 4 --save split.pt)" "COMPLETED 0:0"
+  expect "steps" "$(losses_of split.log | wc -l)" 4
+  [[ -s split.pt ]] || fail "no state was saved"
+  grep -q 'transfers   [1-9]' split.log || fail "nothing was sent between the devices"
+  "$PARDNN_PYTHON" -m pardnn.run split/graph.h5 split/placements/1x2.h5 --launch 2 --model "$model" "${sizes[@]}" --steps 4 >alone.log
+  cmp <(losses_of split.log) <(losses_of alone.log) || fail "other losses than without Slurm"
+  say "train.sbatch: two replicas on the devices of the job, which are measured"
+  expect "training" "$(train 2 measured "$model" "${sizes[@]}" -- --devices-per-replica 1 --preset fast -- --steps 2)" "COMPLETED 0:0"
+  grep -q '^train: 2 ranks on 1 nodes, 2 replicas' measured.log || fail "not two replicas"
+  "$PARDNN" partition measured/graph.h5 --machine measured/machine.json --preset fast -q || fail "no machine file"
+  say "train.sbatch: what cannot be"
+  expect "a model that is not there" "$(train 1 wrong gone.py:step)" "FAILED 3:0"
+  grep -q 'gone.py: no such file' wrong.log || fail "no word of the missing model"
+}
+
+if "$PARDNN_PYTHON" -c 'import torch, h5py' 2>/dev/null; then
+  test_training
+else
+  say "SKIPPED: train.sbatch, there is no PyTorch in $PARDNN_PYTHON (scripts/test_python.sh makes it)"
+fi
 
 say "scaling.sbatch"
 job=$(PARDNN_REPEATS=1 PARDNN_SCALING=$scratch/scaling submit --ntasks-per-node=2 --output=scaling.log "$PARDNN_ROOT/slurm/scaling.sbatch" "$scratch/g.h5" --devices 4 --bandwidth 10GB/s --seeds 4)

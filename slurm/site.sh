@@ -19,7 +19,11 @@ export PARDNN_SITE=$pardnn_site
 export PARDNN_ROOT=${PARDNN_ROOT:-$(dirname "$(dirname "$pardnn_site")")}
 export PARDNN=${PARDNN:-$PARDNN_ROOT/build/src/cli/pardnn}
 
-# launch TASKS CPUS COMMAND...: one job step. Slurm 22.05 and later do not hand --cpus-per-task on to srun: it is said again. A task that
+# The Python of train.sbatch: one that has PyTorch. The package is the one beside this folder.
+export PARDNN_PYTHON=${PARDNN_PYTHON:-python3}
+export PYTHONPATH=$PARDNN_ROOT/scripts${PYTHONPATH:+:$PYTHONPATH}
+
+# launch TASKS CPUS [OPTION OF SRUN...] COMMAND...: one job step. Slurm 22.05 and later do not hand --cpus-per-task on to srun: it is said again. A task that
 # fails ends the step.
 launch() {
   local tasks=$1 cpus=$2
