@@ -20,10 +20,11 @@ from .fake import Faker, faked, mode_of
 from .initial import Initial
 from .names import Names
 from .optimizers import capturable, rate_slots, state_slots
-from .program import DATASET, Binding, InputSlot, Program, dump_program
+from .program import DATASET, Binding, InputSlot, Program, dump_program, fingerprint
 from .randomness import RandomCalls, numbered
 from .record import written_residuals
 from .recorder import Recorder
+from .state import attribute_tensors
 from .step import Step, batch_size, input_names, split_inputs, splits, train_step
 from .values import Ref, spec_of
 
@@ -138,10 +139,7 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
         names = Names(modules)
         recorder = Recorder(names)
         bindings = _declare_state(recorder, names, modules, optimizers, initial)
-        recorder.kept_gradients = {p.grad.untyped_storage()._cdata: f"{label}/grad" for label, p in reversed(_parameters(modules)) if p.grad is not None}
-        label_of = {id(t): b for b, t in _parameters(modules)}
-        recorder.originals = {old.untyped_storage()._cdata: label_of.get(id(new), "a buffer or a part of an optimizer's state")
-                              for old, new in faker.originals() if not isinstance(old, FakeTensor)}
+        _name_others(recorder, modules, faker)
         given = [InputSlot(label, recorder.declare(t, label, "Input", residual=False), index, part, parts, spec_of(t))
                  for label, t, (index, part, parts) in zip(input_labels, inputs, slots)]
         returned = _record(run, inputs, recorder, names, modules, optimizers)
@@ -154,14 +152,22 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
     bindings += [Binding(label, ref, "gradient", recorder.records[ref.node].spec(ref.output), initial=0.0) for label, ref in recorder.found_gradients]
     recording = Recording(recorder.records, recorder.ties, recorder.gradients, bindings, given, outputs)
     graph, program, coverage = build(recording, model, name=name, producer=f"pardnn capture_torch, PyTorch {torch.__version__}")
-    program.device, program.torch_version = device, torch.__version__
-    program.settings = {"foreach": False, "fused": False, "capturable": True, "identical_views_left_out": recorder.elided}
-    program.settings["constant_rates"] = [{k: v for k, v in group.items() if k in ("lr", "weight_decay") and isinstance(v, (int, float))}
-                                          for o in optimizers for group in o.param_groups]
-    from .program import fingerprint
-
-    program.graph = fingerprint(graph)
+    program.device, program.torch_version, program.graph = device, torch.__version__, fingerprint(graph)
+    program.settings = {"foreach": False, "fused": False, "capturable": True, "identical_views_left_out": recorder.elided,
+                        "constant_rates": [{k: v for k, v in group.items() if k in ("lr", "weight_decay") and isinstance(v, (int, float))}
+                                           for o in optimizers for group in o.param_groups]}
     return Capture(graph, program, coverage, recorder.warnings)
+
+
+def _name_others(recorder: Recorder, modules: dict[str, Any], faker: Faker) -> None:
+    """Tells the recorder of tensors that the step may find although they are no state: gradients, attributes, and what fake tensors stand for."""
+    parameters = _parameters(modules)
+    recorder.kept_gradients = {p.grad.untyped_storage()._cdata: f"{label}/grad" for label, p in reversed(parameters) if p.grad is not None}
+    recorder.attributes = {t.untyped_storage()._cdata: ".".join(p for p in (prefix, path) if p) for prefix, module in reversed(modules.items())
+                           for path, t in reversed(attribute_tensors(module).items())}
+    label_of = {id(p): label for label, p in parameters}
+    recorder.originals = {old.untyped_storage()._cdata: label_of.get(id(new), "a buffer or a part of an optimizer's state")
+                          for old, new in faker.originals() if not isinstance(old, FakeTensor)}
 
 
 def _updated_without_gradient(recorder: Recorder, bindings: Sequence[Binding]) -> list[str]:

@@ -40,6 +40,7 @@ class Recorder(TorchDispatchMode):
         self.originals: dict[int, str] = {}  # storages of tensors that fake ones stand for now, by address
         self._foreigners = 0
         self.closures: list[tuple[str, Ref]] = []
+        self.attributes: dict[int, str] = {}  # storages of tensors that are plain attributes of modules, by address: their names
         self.kept_gradients: dict[int, str] = {}  # storages of gradients that are there before the step, by address: their names
         self.found_gradients: list[tuple[str, Ref]] = []
 
@@ -259,11 +260,11 @@ class Recorder(TorchDispatchMode):
         size = tensor.untyped_storage().nbytes()
         known = tensor.constant if isinstance(tensor, FakeTensor) else tensor
         if known is None or known.device.type == "meta" or size > CONSTANT_LIMIT:
-            self.warnings.append(f"{user_line()}: a tensor of {size} bytes is read that is no parameter, buffer or input; "
-                                 f"it is kept as residual 'closure/{self._foreigners}', whose value must be given to whoever runs the program")
-            ref = self.declare(tensor, f"closure/{self._foreigners}", "Closure", residual=True)
-            self.closures.append((f"closure/{self._foreigners}", ref))
+            name = self.attributes.get(tensor.untyped_storage()._cdata, f"closure/{self._foreigners}")
             self._foreigners += 1
+            self.warnings.append(f"{user_line()}: a tensor of {size} bytes is read that is no parameter, buffer or input; "
+                                 f"it is kept as residual '{name}', whose value must be given to whoever runs the program")
+            self.closures.append((name, self.declare(tensor, name, "Closure", residual=True)))
             return self._known(tensor)
         self.warnings.append(f"{user_line()}: a tensor of {size} bytes is read that is no parameter, buffer or input; its value now is kept as "
                              f"constant/{self._foreigners}")

@@ -14,9 +14,15 @@ from .values import Ref
 
 
 def module_state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """All parameters and buffers by name: ``state_dict()`` and the buffers that it leaves out (not copies)."""
-    return {**{n: p.detach() for n, p in module.named_parameters(remove_duplicate=False)},
+    """All tensors of a module by name: ``state_dict()``, the buffers that it leaves out, and plain attributes (not copies)."""
+    return {**attribute_tensors(module), **{n: p.detach() for n, p in module.named_parameters(remove_duplicate=False)},
             **{n: b.detach() for n, b in module.named_buffers(remove_duplicate=False)}}
+
+
+def attribute_tensors(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Tensors that are plain attributes of modules, neither parameters nor buffers, by qualified name."""
+    return {f"{path}.{name}" if path else name: value for path, part in module.named_modules() for name, value in vars(part).items()
+            if isinstance(value, torch.Tensor)}
 
 
 def load_state(program: Program, tensors: Mapping[str, torch.Tensor], optimizers: Sequence[Mapping[str, Any]] = (), *,

@@ -16,6 +16,8 @@ from torch_step_support import Flat, captured, seeded  # noqa: E402
 from pardnn.capture_torch import main  # noqa: E402
 from pardnn.torch_step.capture import capture  # noqa: E402
 from pardnn.torch_step.errors import CaptureError  # noqa: E402
+from pardnn.torch_step.replay import replay  # noqa: E402
+from pardnn.torch_step.state import load_state, module_state  # noqa: E402
 
 module = nn.Linear(4, 2)
 sparse = nn.Embedding(5, 4, sparse=True)
@@ -101,6 +103,22 @@ def test_a_tensor_without_value_is_a_residual_to_be_given():
     large = torch.zeros(1 << 19)
     found = capture(lambda x: x.sum() + large.sum(), (torch.randn(3, 4),), modules=module, optimizers=[], costs=Flat())
     assert [b.name for b in found.program.bindings if b.role == "closure"] == ["closure/0"] and "closure/0" in found.warnings[0]
+
+
+def test_a_tensor_that_is_an_attribute_has_its_name():
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mask = torch.ones(1 << 19)
+
+        def forward(self, x):
+            return x.sum() * self.mask.sum()
+
+    whole = nn.Sequential(Masked())
+    found = capture(lambda x: whole(x), (torch.randn(3, 4),), modules=whole, optimizers=[], costs=Flat())
+    assert [b.name for b in found.program.bindings] == ["0.mask"] and "'0.mask'" in found.warnings[0]
+    x = torch.randn(3, 4)
+    assert torch.equal(replay(found.program, found.graph, load_state(found.program, module_state(whole)), [x])["output"], whole(x))
 
 
 def test_an_optimizer_of_other_parameters_is_refused():
