@@ -12,11 +12,12 @@ def graphs(tmp_path_factory):
 
     folder, made = tmp_path_factory.mktemp("graphs"), {}
 
-    def graph(name):
-        if name not in made:
-            found = capture(name)
-            found.write(folder / f"{name}.h5")
-            made[name] = folder / f"{name}.h5", found.graph
-        return made[name]
+    def graph(name, micro_batches=1):
+        key = f"{name}-{micro_batches}"
+        if key not in made:
+            found = capture(name, micro_batches)
+            found.write(folder / f"{key}.h5")
+            made[key] = folder / f"{key}.h5", found.graph
+        return made[key]
 
     return graph

@@ -59,6 +59,25 @@ def experts_sgd(batch: int = BATCH // 2) -> Step:
     return _sgd(experts(batch, batch * 2 // BATCH))
 
 
+class Shared(torch.nn.Module):
+    """Gradients of ``a`` and ``b`` are one tensor, which is also what flows back to the layer before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = (torch.nn.Parameter(torch.randn(BATCH // 2, 1, WORDS)) for _ in range(2))
+        self.table = torch.nn.Embedding(WORDS, WORDS)
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        x = self.table(words[:, :1])
+        return (x + self.a + self.b).tanh()
+
+
+def shared(batch: int = BATCH // 2) -> Step:
+    """For one replica's samples only: its parameters have the size of the batch."""
+    data = tuple(torch.randint(WORDS, (batch, LENGTH)) for _ in range(2))
+    return _sgd(Step(Shared(), lambda module, x, y: module(x).square().mean() + 0 * y.sum(), data, lambda parameters: torch.optim.SGD(parameters, lr=1.0)))
+
+
 def tokens() -> Iterator[Any]:
     """Batches of a language model."""
     generator = torch.Generator().manual_seed(7)
@@ -85,4 +104,4 @@ def short_batches() -> Iterator[Any]:
         yield torch.zeros(BATCH, LENGTH - 1, dtype=torch.int64), torch.zeros(BATCH, LENGTH, dtype=torch.int64)
 
 
-DATA: dict[str, Callable[[], Iterator[Any]]] = {"gpt": tokens, "resnet": images, "rnn": tokens, "experts": tokens}
+DATA: dict[str, Callable[[], Iterator[Any]]] = {"gpt": tokens, "resnet": images, "rnn": tokens, "experts": tokens, "shared": tokens}

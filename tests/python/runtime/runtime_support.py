@@ -81,10 +81,10 @@ def function(name: str) -> str:
     return f"{MODELS}:{name}"
 
 
-def capture(name: str) -> Capture:
+def capture(name: str, micro_batches: int = 1) -> Capture:
     """The captured step of a model of :mod:`runtime_models`."""
     torch.manual_seed(0)
-    return capture_step(getattr(runtime_models, name)(), cost_model("roofline:V100"))
+    return capture_step(getattr(runtime_models, name)(), cost_model("roofline:V100"), micro_batches=micro_batches)
 
 
 def partition(binary: str, graph: pathlib.Path, devices: int, target: pathlib.Path) -> pathlib.Path:

@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import runtime_models  # noqa: E402
 from runtime_support import apart, function, losses_in, partition, plain_run, random_placement, run_ranks  # noqa: E402
 
 STEPS = 20
@@ -72,3 +73,76 @@ def test_replicas_equal_the_plain_run_on_the_whole_batch(name, graphs, plain, pa
     assert losses_in(found.out[0]) == pytest.approx(expected.losses, rel=1e-5)
     state = torch.load(tmp_path / "state.pt")["model"]
     assert not far({k: t for k, t in state.items() if "running_" not in k and "num_batches" not in k}, expected.tensors)
+
+
+def test_micro_batches(graphs, tmp_path):
+    """Gradients add up over two micro-batches, with dropout, three devices and receives that begin earlier than emulated."""
+    path, graph = graphs("gpt", 2)
+    found = run_ranks(tmp_path, 3, graph=str(path), placement=str(random_placement(graph, 3, 5, tmp_path / "p.tsv")), steps=5, model=function("gpt"),
+                      data=function("tokens"), save=str(tmp_path / "state.pt"), ahead=20)
+    assert found.codes == [0] * 3, found.err
+    expected = plain_run("gpt", "gpt", 5, parts=2)
+    assert losses_in(found.out[0]) == pytest.approx(expected.losses, rel=1e-5)
+    assert not far(torch.load(tmp_path / "state.pt")["model"], expected.tensors)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_gradients_that_share_memory_are_averaged_once(devices, graphs, tmp_path):
+    path, graph = graphs("shared")
+    placement = random_placement(graph, devices, 2, tmp_path / "p.tsv")
+    found = run_ranks(tmp_path, 2 * devices, graph=str(path), placement=str(placement), steps=5, replicas=2, model=function("shared"), bucket=200,
+                      data=function("tokens"), save=str(tmp_path / "state.pt"))
+    assert found.codes == [0] * 2 * devices, found.err
+    torch.manual_seed(0)
+    step = runtime_models.shared()
+    optimizer = step.optimizer(step.module.parameters())
+    losses = []
+    for _, (x, y) in zip(range(5), runtime_models.tokens()):
+        optimizer.zero_grad()
+        halves = [step.loss(step.module, x[i:i + 2], y[i:i + 2]) / 2 for i in (0, 2)]
+        losses.append(float(sum(halves).detach()))
+        sum(halves).backward()
+        optimizer.step()
+    assert losses_in(found.out[0]) == pytest.approx(losses, rel=1e-5)
+    assert not far(torch.load(tmp_path / "state.pt")["model"], {k: t.detach() for k, t in step.module.state_dict().items()})
+
+
+class _Twin:
+    """The network of one device whose only other replica is like it."""
+
+    def average(self, flat):
+        flat.mul_(2)
+        return self
+
+    def wait(self):
+        pass
+
+
+@pytest.mark.parametrize("name", ["gpt_sgd", "resnet_sgd"])
+def test_averages_in_new_memory_are_the_same(name, graphs, tmp_path):
+    """Where a gradient's memory is still needed as it was, its average lies elsewhere: nothing changes but the memory. All is given back."""
+    from pardnn.runtime.engine import Engine
+    from pardnn.runtime.placement import read_placement
+    from pardnn.runtime.plan import plan_step
+    from pardnn.torch_step.program import load_program
+    from pardnn.torch_step.replay import Runner
+    from pardnn.torch_step.state import load_state, module_state
+
+    path, graph = graphs(name)
+    _, program = load_program(path)
+    placement = read_placement(random_placement(graph, 1, 2, tmp_path / "p.tsv"), graph)
+    states = []
+    for in_place in (True, False):
+        plan = plan_step(program, graph, placement, replicas=2, bucket_bytes=200).devices[0]
+        assert plan.buckets.in_place
+        if not in_place:
+            plan.buckets.in_place = set()
+        torch.manual_seed(0)
+        step = getattr(runtime_models, name)()
+        states.append(load_state(program, module_state(step.module)))
+        engine = Engine(program, plan, _Twin(), Runner(program), states[-1], replicas=2)
+        resident = engine.meter.live
+        for _ in range(3):
+            assert "loss" in engine.step(step.inputs.__getitem__)
+            assert engine.meter.live == resident, "nothing is left after a step"
+    assert all(torch.equal(t, states[1][ref]) for ref, t in states[0].items())
