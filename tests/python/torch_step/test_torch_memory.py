@@ -9,7 +9,8 @@ eager order: 0.995, 0.982, 0.999, 0.999, 0.962, 0.983. What differs, and why:
   side by side (``rnn``). With micro-batches it runs their forward passes side by side, as a pipeline would and eager never does (up to 1.34).
   So micro-batches are compared in the eager order, which a placement can ask for by priorities.
 - A micro-batch's inputs are nodes of their own and go after their last reader; in eager they are views of the whole batch (cnn, recommender).
-- Eager's Python variables keep logits and loss until they are assigned again: transformer, 0.8 %.
+- Autograd holds a gradient until the function that gets it has run, the model until its last reader has; the two have their peaks at different
+  operations of the same part of the backward pass (transformer, 0.8 %).
 """
 
 from __future__ import annotations
