@@ -23,7 +23,7 @@ class FlatFunction:
 def flat_function(concrete: Any) -> FlatFunction:
     """The graph of a ConcreteFunction; variables and captured tensors become nodes of their own."""
     graph = concrete.graph
-    definition = graph.as_graph_def()
+    definition = graph.as_graph_def(add_shapes=True)  # what the user's code sets beside what can be inferred
     names, captured = _name_captures(concrete, definition)
     _rename(definition, names)
     _only_library_in_use(definition)

@@ -115,6 +115,40 @@ def test_a_value_that_is_used_after_its_update_is_a_copy() -> None:
     assert [int(graph.mem[n]) for n in copies] == [64 * 4]
 
 
+def test_tables_and_random_states_share_a_device_with_their_users(pardnn_binary: str, tmp_path: Path) -> None:
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1.0, 2.0]), 0.0)
+    numbers = tf.random.Generator.from_seed(1)
+
+    @tf.function
+    def step(words: Any) -> Any:
+        return table.lookup(words) * numbers.normal([4]) + numbers.normal([4])
+
+    graph = capture_function(step, tf.TensorSpec([4], tf.string))
+    lookup, draws = by_op(graph, "LookupTableFindV2")[0], by_op(graph, "RngReadAndSkip")
+    assert graph.mem[lookup] == 16
+    handle = next(int(s) for s in graph.source[graph.target == lookup] if graph.names[int(s)].endswith("table_handle"))
+    assert graph.colocation[handle] == graph.colocation[lookup] >= 0
+    assert len(draws) == 2 and len({int(graph.colocation[n]) for n in draws}) == 1
+    assert all(graph.kind[n] == Kind.NORMAL and graph.mem[n] > 0 for n in draws)
+    # The second draw waits for the first: both change one state.
+    assert draws[0] in graph.source[graph.target == draws[1]].tolist()
+    write_graph(tmp_path / "g.h5", graph)
+    subprocess.run([pardnn_binary, "validate", str(tmp_path / "g.h5")], check=True, capture_output=True)
+
+
+def test_a_choice_takes_its_dearest_branch() -> None:
+    w = tf.Variable(tf.zeros([32, 32]), name="w")
+
+    @tf.function
+    def step(x: Any) -> Any:
+        return tf.cond(tf.reduce_sum(x) > 0, lambda: tf.matmul(tf.matmul(x, w), w), lambda: x)
+
+    counted = costing()
+    _, report = function_with_report(step, (tf.TensorSpec([8, 32]),), costing=counted)
+    assert counted.flops == 2 * 2 * 8 * 32 * 32
+    assert report.of("If and Case nodes taken as their dearest branch") == 1
+
+
 def test_while_is_one_node_with_the_work_of_its_iterations() -> None:
     w = tf.Variable(tf.zeros([32, 32]), name="w")
 
