@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 
 #include "construct/flat_heap.hpp"
 #include "construct/list_order.hpp"
@@ -56,10 +57,11 @@ class Eil {
         unsent_(costs.num_devices()) {
     const Graph& graph = costs.graph();
     if (!fifo_ || options.decide_first == DecideFirst::greater_bottom_level || options.reserve > 0) {
-      rank_ = list_order(costs, options.bottom_levels).rank;
+      if (options.order == nullptr) own_rank_ = list_order(costs, options.bottom_levels).rank;
+      rank_ = options.order != nullptr ? options.order->rank : own_rank_;
     }
     waiting_.resize(graph.num_nodes());
-    started_.reserve(graph.num_nodes());
+    if (options.plan_order) started_.reserve(graph.num_nodes());
     for (NodeId v = 0; v < graph.num_nodes(); ++v) waiting_[v] = state_.num_awaited(v);
     if (!options.budget.empty()) start_ledger();
     if (options.ports) ports_ = std::make_unique<PortPlan>(state_, options_);
@@ -79,7 +81,7 @@ class Eil {
     state_.settle_rest();
     Constructed plan = state_.result();
     // Without lazy nodes the run started every node itself: its own order replays it exactly, ties at one instant included.
-    if (!state_.has_lazy()) {
+    if (!state_.has_lazy() && options_.plan_order) {
       for (std::size_t r = 0; r < started_.size(); ++r) plan.priority[started_[r]] = -static_cast<std::int64_t>(r);
     }
     return plan;
@@ -143,7 +145,7 @@ class Eil {
     device.running = v;
     device.next = device.until = now + duration;
     state_.set_times(v, now, now + duration);
-    started_.push_back(v);
+    if (options_.plan_order) started_.push_back(v);
     return duration == 0;
   }
 
@@ -283,7 +285,8 @@ class Eil {
   const ListOptions& options_;
   bool fifo_;
   std::vector<RunningDevice> devices_;
-  std::vector<std::int64_t> rank_;
+  std::vector<std::int64_t> own_rank_;
+  std::span<const std::int64_t> rank_;
   std::vector<std::int64_t> waiting_;
   std::vector<KeyedNode> released_;
   std::vector<NodeId> started_;  // in the order in which they started
@@ -308,10 +311,18 @@ std::vector<DeviceId> devices_of_lazy_units(const Graph& graph, const Constructe
 }  // namespace
 
 Constructed eil(const CostModel& costs, const ListOptions& options) {
-  Constructed plan = Eil(costs, options).run();
-  if (!options.lazy_sources || !options.settle_again) return plan;
+  if (!options.lazy_sources || !options.settle_again) return Eil(costs, options).run();
+  ListOrder order;
+  ListOptions late = options;
+  if (options.order == nullptr) {
+    order = list_order(costs, options.bottom_levels);
+    late.order = &order;
+  }
+  late.plan_order = false;
+  const Constructed plan = Eil(costs, late).run();
   const std::vector<DeviceId> given = devices_of_lazy_units(costs.graph(), plan);
-  ListOptions settled = options;
+  ListOptions settled = late;
+  settled.plan_order = options.plan_order;
   settled.lazy_sources = false;
   settled.given = given;
   settled.foreseen = plan.device;

@@ -30,13 +30,14 @@ class Etf {
  public:
   Etf(const CostModel& costs, const ListOptions& options)
       : state_(costs, options),
+        order_(options.order != nullptr ? *options.order : own_order_),
         classes_(device_classes(costs.machine(), state_.devices())),
         own_(costs.num_devices()),
         shared_(classes_.members.size()),
         free_(costs.num_devices(), 0),
         inputs_(costs.num_devices()) {
     const Graph& graph = costs.graph();
-    order_ = list_order(costs, options.bottom_levels);
+    if (options.order == nullptr) own_order_ = list_order(costs, options.bottom_levels);
     waiting_.resize(graph.num_nodes());
     open_.assign(graph.num_nodes(), 0);
     unit_moved_.assign(graph.num_units(), 0);
@@ -237,8 +238,9 @@ class Etf {
   }
 
   ListState state_;
+  ListOrder own_order_;
+  const ListOrder& order_;
   DeviceClasses classes_;
-  ListOrder order_;
   std::vector<std::int64_t> waiting_;
   std::vector<char> open_;
   std::vector<char> unit_moved_;

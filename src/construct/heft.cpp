@@ -13,9 +13,9 @@ namespace {
 class Heft {
  public:
   Heft(const CostModel& costs, const ListOptions& options)
-      : state_(costs, options), gaps_(costs.num_devices()), inputs_(costs.num_devices()) {
+      : state_(costs, options), order_(options.order != nullptr ? *options.order : own_order_), gaps_(costs.num_devices()), inputs_(costs.num_devices()) {
     const Graph& graph = costs.graph();
-    order_ = list_order(costs, options.bottom_levels);
+    if (options.order == nullptr) own_order_ = list_order(costs, options.bottom_levels);
     waiting_.resize(graph.num_nodes());
     for (NodeId v = 0; v < graph.num_nodes(); ++v) {
       waiting_[v] = state_.num_awaited(v);
@@ -76,7 +76,8 @@ class Heft {
   }
 
   ListState state_;
-  ListOrder order_;
+  ListOrder own_order_;
+  const ListOrder& order_;
   std::vector<std::int64_t> waiting_;
   FlatHeap<std::int64_t> ready_;
   std::vector<GapList> gaps_;

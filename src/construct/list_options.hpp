@@ -10,6 +10,8 @@
 
 namespace pardnn {
 
+struct ListOrder;
+
 enum class ListMethod : std::uint8_t {
   heft,  ///< heft.hpp: greatest bottom level first, earliest finish, insertion
   etf,   ///< etf.hpp: the (node, device) pair that can start first
@@ -82,6 +84,10 @@ struct ListOptions {
   std::vector<Bytes> budget;
   /// Bottom levels to rank by (V); empty: those of the unplaced graph (mean costs). Those of a placed graph feed back.
   std::span<const Nanoseconds> bottom_levels = {};
+  /// The order by bottom_levels, where it is known already (list_order.hpp); null: it is found.
+  const ListOrder* order = nullptr;
+  /// False where only devices are wanted: the plan's priorities and start times are left out then.
+  bool plan_order = true;
   /// Devices fixed beforehand (V, kNoDevice where free), for the node and its unit; empty: none.
   std::span<const DeviceId> given = {};
 };

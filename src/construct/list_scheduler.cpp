@@ -55,6 +55,7 @@ std::vector<Constructed> construct_with_feedback(const CostModel& costs, const L
     const std::vector<Nanoseconds> bottom = placed_bottom_levels(costs, plans.back().device);
     ListOptions again = options;
     again.bottom_levels = bottom;
+    again.order = nullptr;
     again.foreseen = plans.back().device;
     plans.push_back(construct_list(costs, again));
   }

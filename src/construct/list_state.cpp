@@ -21,6 +21,7 @@ ListState::ListState(const CostModel& costs, const ListOptions& options)
     : costs_(&costs),
       comm_weight_(options.comm_weight),
       uniform_(costs.is_homogeneous()),
+      plan_order_(options.plan_order),
       devices_(options.devices),
       unit_device_(costs.graph().num_units(), kNoDevice),
       start_(costs.graph().num_nodes(), -1),
@@ -142,6 +143,7 @@ Constructed ListState::result() const {
     out.device[v] = device(v);
     out.makespan = std::max(out.makespan, finish_[v]);
   }
+  if (!plan_order_) return out;
   out.priority = priority_of_plan(start_, finish_);
   out.start = start_;
   return out;

@@ -62,7 +62,7 @@ class ListState {
   /// Plans the lazy nodes that no consumer claimed: on their unit's device, else on the first usable one. O(V + E).
   void settle_rest();
 
-  /// Devices, priorities and times of the finished plan. O(V log V).
+  /// Devices, and with plan_order priorities and times, of the finished plan. O(V log V).
   Constructed result() const;
 
  private:
@@ -74,7 +74,7 @@ class ListState {
 
   const CostModel* costs_;
   Millionths comm_weight_;
-  bool uniform_;
+  bool uniform_, plan_order_;
   std::vector<DeviceId> devices_;
   std::vector<char> lazy_;
   std::vector<DeviceId> unit_device_;

@@ -8,6 +8,7 @@
 
 #include "baselines/baselines.hpp"
 #include "construct/affinity.hpp"
+#include "construct/list_order.hpp"
 #include "construct/list_scheduler.hpp"
 #include "refinement/step_one.hpp"
 #include "search/list_variants.hpp"
@@ -170,6 +171,7 @@ constexpr std::int64_t kHuge = 1'500'000;
 void add_one_pass(Pool& pool, const StartContext& context) {
   ListOptions once = list_variants(pool.judge().costs(), context.preset, context.seed).front();
   once.settle_again = false;
+  once.plan_order = pool.judge().policy() == Policy::priority;
   pool.add(construct_list(pool.judge().costs(), once), variant_name(once) + ", one pass");
 }
 
@@ -202,7 +204,12 @@ void add_starts(Pool& pool, const StartContext& context) {
     list_replica_starts(starts, pool, context.preset);
   }
   starts.end_step();
+  const ListOrder order = list_order(costs, {});
   std::vector<ListOptions> variants = list_variants(costs, context.preset, context.seed);
+  for (ListOptions& variant : variants) {
+    variant.order = &order;
+    variant.plan_order = pool.judge().policy() == Policy::priority;
+  }
   const Effort effort = effort_for(costs.graph(), context, variants.size());
   variants.resize(effort.variants);
   std::int64_t budgeted_runs = effort.budgeted_runs;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "construct/list_order.hpp"
 #include "construct/list_scheduler.hpp"
 #include "parallel/in_order.hpp"
 #include "search/cooling.hpp"
@@ -22,14 +23,16 @@ struct Base {
   Candidate candidate;
   Nanoseconds makespan = 0;
   std::vector<Nanoseconds> start;
-  /// Under Policy::priority: EIL dispatches by these, the order of the run, but for what is placed anew.
-  std::vector<Nanoseconds> order;
+  /// What EIL ranks by. Under Policy::priority it dispatches by it: the order of the run, but for what is placed anew.
+  std::shared_ptr<const ListOrder> order;
 };
 
 /// One window, by one thread.
 class Rebuilder {
  public:
-  Rebuilder(const CostModel& costs, Policy policy) : graph_(costs.graph()), judge_(costs, policy) {}
+  /// `unplaced`: the order by bottom levels, under Policy::fifo.
+  Rebuilder(const CostModel& costs, Policy policy, std::shared_ptr<const ListOrder> unplaced)
+      : graph_(costs.graph()), judge_(costs, policy), unplaced_(std::move(unplaced)) {}
 
   /// The run of `candidate`, whose score is known.
   Base look_at(Candidate candidate) {
@@ -57,11 +60,11 @@ class Rebuilder {
  private:
   Base look_at_judged(Candidate candidate) const {
     const Schedule& schedule = judge_.schedule();
-    Base base{std::move(candidate), schedule.makespan, schedule.start, {}};
+    Base base{std::move(candidate), schedule.makespan, schedule.start, unplaced_};
     if (judge_.policy() == Policy::fifo) return base;
-    base.order.resize(base.start.size());
-    Nanoseconds left = graph_.num_nodes();
-    for (const NodeId v : schedule.start_order) base.order[v] = left--;
+    ListOrder order{std::vector<std::int64_t>(base.start.size()), schedule.start_order};
+    for (std::size_t r = 0; r < order.node.size(); ++r) order.rank[order.node[r]] = static_cast<std::int64_t>(r);
+    base.order = std::make_shared<const ListOrder>(std::move(order));
     return base;
   }
 
@@ -95,16 +98,16 @@ class Rebuilder {
       const Millionths prices[] = {0, 300'000, 1'000'000, 10'000'000};
       options.port_price = prices[random_.below(4)];
     }
-    if (ordered) {
-      options.dispatch = Dispatch::bottom_level;
-      options.bottom_levels = base.order;
-    }
+    options.order = base.order.get();
+    options.plan_order = ordered;
+    if (ordered) options.dispatch = Dispatch::bottom_level;
     options.given = given_;
     return options;
   }
 
   const Graph& graph_;
   Judge judge_;
+  std::shared_ptr<const ListOrder> unplaced_;
   RandomStream random_{0, 0};
   std::vector<DeviceId> given_;
   std::vector<char> decided_;  ///< by unit, for one window
@@ -116,7 +119,9 @@ Candidate rebuild_windows(Judge& judge, Candidate start, const RebuildOptions& o
   const CostModel& costs = judge.costs();
   if (costs.graph().num_nodes() == 0 || costs.num_devices() == 1) return start;
   Spares<Rebuilder> spares;
-  const auto create = [&] { return std::make_unique<Rebuilder>(costs, judge.policy()); };
+  std::shared_ptr<const ListOrder> unplaced;
+  if (judge.policy() == Policy::fifo) unplaced = std::make_shared<const ListOrder>(list_order(costs, {}));
+  const auto create = [&] { return std::make_unique<Rebuilder>(costs, judge.policy(), unplaced); };
   const auto is_stopped = [&] { return options.should_stop && options.should_stop(); };
   Base base = spares.lend(create)->look_at(std::move(start));
   const auto is_done = [&] { return (base.candidate.score.feasible() && base.candidate.score.makespan <= options.good_enough) || is_stopped(); };

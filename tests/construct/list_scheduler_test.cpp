@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "construct/list_order.hpp"
 #include "construct/list_state.hpp"
 #include "construct/plan_checks.hpp"
 #include "emulation/emulator.hpp"
@@ -40,6 +41,32 @@ std::vector<ListOptions> all_kinds(DeviceId devices) {
     }
   }
   return all;
+}
+
+TEST(ListScheduler, AKnownOrderAndNoPlanGiveTheSameDevices) {
+  constexpr DeviceId kDevices = 4;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    test::RandomGraphOptions shape;
+    shape.nodes = 40;
+    shape.zero_comp = 40;
+    shape.devices = kDevices;
+    const Graph graph(test::random_graph_data(seed, shape));
+    const Machine machine = homogeneous_machine(kDevices, kUnlimited, 1'000'000'000, 3);
+    const CostModel costs(graph, machine);
+    const ListOrder order = list_order(costs, {});
+    for (ListOptions options : all_kinds(kDevices)) {
+      SCOPED_TRACE(variant_name(options) + ", seed " + std::to_string(seed));
+      const Constructed plain = construct_list(costs, options);
+      options.order = &order;
+      const Constructed known = construct_list(costs, options);
+      EXPECT_EQ(known.device, plain.device);
+      EXPECT_EQ(known.priority, plain.priority);
+      options.plan_order = false;
+      const Constructed devices = construct_list(costs, options);
+      EXPECT_EQ(devices.device, plain.device);
+      EXPECT_TRUE(devices.priority.empty());
+    }
+  }
 }
 
 TEST(ListScheduler, EveryVariantPlansLegallyOnEveryMachine) {
