@@ -50,6 +50,9 @@ def run(capture: Callable[[], tuple[Graph, Costing, Report, dict[str, bytes]]], 
         graph, costing, report, extra = capture()
         notes = _account(costing)
         write_graph(output, graph, extra)
+    except ModuleNotFoundError as error:
+        print(f"error: {error.name} is not installed; this capture needs it (pip install {error.name})", file=sys.stderr)
+        return 3
     except (CaptureError, OSError) as error:
         print("error: " + "".join(c if c.isprintable() else "?" for c in str(error)), file=sys.stderr)
         return 3
