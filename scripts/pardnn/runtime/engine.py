@@ -58,7 +58,10 @@ class _Step:
     def run(self) -> dict[str, torch.Tensor]:
         plan = self.plan
         for position, node in enumerate(plan.nodes):
-            for transfer in plan.posts.get(position, ()):
+            coming = plan.posts.get(position, ())
+            if coming and position:  # as of the node before, for which all receives are begun: so no two ranks wait for each other
+                self._settle(position - 1, plan.mem.get(node, 0) + sum(t.bytes for t in coming))
+            for transfer in coming:
                 self._post(transfer)
             self._average_before(position)
             self._settle(position, plan.mem.get(node, 0))

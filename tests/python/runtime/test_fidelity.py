@@ -92,15 +92,16 @@ def test_hash_of_known_bytes():
     assert len(xxh3_128(data)) == 32
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_live_bytes_are_the_emulated_peak(name, graphs, pardnn_binary, tmp_path):
-    """Emulated peaks are within 10 % of the bytes that a rank held, and not below them by more than 5 %."""
-    path, _ = graphs(name)
-    placement = partition(pardnn_binary, path, 2, tmp_path / "p.h5")
-    found = run_ranks(tmp_path, 2, graph=str(path), placement=str(placement), steps=4, model=function(name), log=str(tmp_path / "log"),
+@pytest.mark.parametrize(("name", "devices"), [*((name, 2) for name in MODELS), ("gpt", 4), ("resnet", 4)])
+def test_live_bytes_are_the_emulated_peak(name, devices, graphs, pardnn_binary, tmp_path):
+    """Emulated peaks are within 10 % of the bytes that a rank held, and not below them by more than 5 %; random placements on four devices."""
+    path, graph = graphs(name)
+    placement = partition(pardnn_binary, path, 2, tmp_path / "p.h5") if devices == 2 else random_placement(graph, devices, 1, tmp_path / "p.tsv")
+    found = run_ranks(tmp_path, devices, graph=str(path), placement=str(placement), steps=4, model=function(name), log=str(tmp_path / "log"),
                       data=function("images" if name == "resnet" else "tokens"))
-    assert found.codes == [0, 0], found.err
-    for rank in range(2):
+    assert found.codes == [0] * devices, found.err
+    for rank in range(devices):
         first, *_, last = [json.loads(line) for line in (tmp_path / f"log/rank{rank}.jsonl").read_text().splitlines()]
-        assert 0.95 * last["peak_bytes"] <= first["emulated_peak_bytes"] <= 1.10 * last["peak_bytes"]
+        above = 1.10 if devices == 2 else 1.30  # a random placement's small values arrive sooner than emulated: they are held for less time
+        assert 0.95 * last["peak_bytes"] <= first["emulated_peak_bytes"] <= above * last["peak_bytes"]
         assert last["mean_ms"] > 0 and last["steady_steps"] == 1
