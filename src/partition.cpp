@@ -1,6 +1,7 @@
 #include "pardnn/partition.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "bounds/makespan_bound.hpp"
@@ -94,13 +95,13 @@ RanksResult partition_on(Ranks& ranks, const Graph& graph, const Machine& machin
     const Nanoseconds plain = lower_bound(graph, machine);
     return MakespanBounds{plain, plain};
   }();
-  Judge judge(costs, options.policy);
-  if (judge.memory_matters() && ranks.is_first()) {
+  auto judge = std::make_unique<Judge>(costs, options.policy);
+  if (judge->memory_matters() && ranks.is_first()) {
     auto stage = clock.stage("capacity bound");
     find_capacity_bound(graph, machine, options.preset, result);
   }
   if (const auto& before = hooks.seeds.before.best) {
-    if (!(judge.score(before->candidate.device, before->candidate.priority) == before->candidate.score)) {
+    if (!(judge->score(before->candidate.device, before->candidate.priority) == before->candidate.score)) {
       throw InputError("the checkpoint's placement is not what the checkpoint says of it: it is damaged, or of another version of pardnn");
     }
   }
@@ -111,7 +112,8 @@ RanksResult partition_on(Ranks& ranks, const Graph& graph, const Machine& machin
       hooks.write_result(so_far);
     };
   }
-  SeedRun run = explore_seeds(judge, seed_options(options, bounds.best), std::move(hooks.seeds), ranks, result.stages);
+  SeedRun run = explore_seeds(*judge, seed_options(options, bounds.best), std::move(hooks.seeds), ranks, result.stages);
+  judge.reset();  // the verification needs as much memory again
   all.caught = run.caught;
   all.seeds = std::move(run.state);
   if (!ranks.is_first()) return all;
