@@ -28,6 +28,7 @@ from .fingerprint import fingerprint
 from .placement import Placement, read_placement
 from .plan import StepPlan, plan_step
 from .ranks import Ranks, agree
+from .report import description, summary
 from .state_file import SHARD, State, content_of, device_state, gathered, read_state, save, state_of_step, synthetic_state
 
 BACKENDS = {"gloo": ("gloo", "cpu"), "nccl": ("cpu:gloo,cuda:nccl", "cuda")}
@@ -240,19 +241,9 @@ class _Worker:
         self._write({"rank": self.ranks.rank, "device": self.p.own, "replica": self.p.replica, "nodes": len(self.plan.nodes),
                      "emulated_peak_bytes": self.plan.emulated_peak, "emulated_ns": placement.schedule.makespan,
                      "bucket_peak_bytes": self.plan.buckets.peak if self.plan.buckets else 0})
-        if self.ranks.rank:
-            return
-        tokens = sum(t.token for t in plan.transfers)
-        print(f"graph       {self.p.graph.name}: {self.p.graph.num_nodes:,} nodes on {placement.devices} devices"
-              + (f" x {self.options.replicas} replicas" if self.options.replicas > 1 else ""))
-        print(f"order       {'of an emulated run, computed here' if placement.computed else 'of the placement file'}; "
-              f"a step takes {placement.schedule.makespan / 1e6:.3f} ms there")
-        print(f"transfers   {len(plan.transfers) - tokens:,} values of {plan.bytes_sent:,} B per step, {tokens:,} tokens, "
-              f"{plan.dropped_tokens:,} control edges implied by them")
-        if self.plan.buckets:
-            print(f"averages    {len(self.plan.buckets.buckets)} buckets of {self.options.bucket:,} B on device 0, at most {self.plan.buckets.peak:,} B under "
-                  "way; batch statistics are those of each replica")
-        print(f"state       {self.p.start.note}; first step {self.p.start.step}", flush=True)
+        if self.ranks.rank == 0:
+            print("\n".join(description(self.p.graph.name, plan, self.plan, self.options.replicas, self.options.bucket)))
+            print(f"state       {self.p.start.note}; first step {self.p.start.step}", flush=True)
 
     def _summary(self) -> None:
         meter = self.engine.meter
@@ -262,17 +253,8 @@ class _Worker:
         everyone: list[Any] = [None] * self.ranks.world
         dist.all_gather_object(everyone, mine)
         self._write({"mean_ms": mine["ms"], "steady_steps": len(steady), "peak_bytes": meter.peak, "waits_for_memory": self.engine.stalls})
-        if self.ranks.rank:
-            return
-        print("  rank  device  replica    nodes      live peak B       emulated B  of it buckets  ratio   ms/step")
-        for rank, row in enumerate(everyone):
-            replica, device = divmod(rank, self.p.plan.placement.devices)
-            ratio = f"{row['peak'] / row['emulated']:5.3f}" if row["emulated"] else "    -"
-            print(f"  {rank:4}  {device:6}  {replica:7}  {row['nodes']:7,}  {row['peak']:15,}  {row['emulated']:15,}  {row['bucket']:13,}  {ratio}  "
-                  f"{row['ms']:8.1f}")
-        if steady:
-            slowest = max(r["ms"] for r in everyone)
-            print(f"step time   {slowest:.1f} ms, mean of {len(steady)} steps after {len(self.times) - len(steady)} to warm up", flush=True)
+        if self.ranks.rank == 0:
+            print("\n".join(summary(everyone, self.p.plan.placement.devices, len(steady), len(self.times) - len(steady))), flush=True)
 
     def _write(self, row: dict[str, Any]) -> None:
         if self.options.log is None:
