@@ -2,11 +2,12 @@
 # A Slurm of one host, for trying the scripts in slurm/ and for CI: munged, slurmctld and slurmd on localhost, no systemd needed.
 # usage: scripts/local_slurm.sh start|stop|status [FOLDER]     (as root; FOLDER: where it lives, build/slurm)
 # After start: export SLURM_CONF=FOLDER/slurm.conf
+# PARDNN_SLURM_NODES=2: two nodes, node1 and node2, a slurmd each. PMIx does not start steps over both: srun --mpi=none.
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 if (($# < 1)) || [[ $1 == --help || $1 == -h ]]; then
-  sed -n '2,4s/^# //p' "${BASH_SOURCE[0]}"
+  sed -n '2,5s/^# //p' "${BASH_SOURCE[0]}"
   exit 0
 fi
 action=$1
@@ -16,14 +17,27 @@ export SLURM_CONF=$home/slurm.conf
 PATH=$PATH:/usr/sbin:/sbin
 # Not Slurm's own ports: another Slurm on this host stays as it is.
 controller_port=${PARDNN_SLURM_PORT:-26817}
+# Names of nodes that are all this host; empty: one node, by its own name.
+nodes=()
+for ((node = 1; ${PARDNN_SLURM_NODES:-1} > 1 && node <= PARDNN_SLURM_NODES; ++node)); do nodes+=("node$node"); done
 
 # Unix sockets take short paths only: munge's lies in /tmp whatever the folder is.
 socket_folder() {
   printf '/tmp/pardnn-munge-%s\n' "$(printf '%s' "$home" | cksum | cut -d ' ' -f 1)"
 }
 
+# node_lines HOST RESOURCES
+node_lines() {
+  local i
+  ((${#nodes[@]})) || printf 'NodeName=%s NodeAddr=127.0.0.1 %s\n' "$1" "$2"
+  for i in "${!nodes[@]}"; do
+    printf 'NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=%d %s\n' "${nodes[i]}" "$1" $((controller_port + 2 + i)) "$2"
+  done
+}
+
 write_configuration() {
-  local host cpus memory
+  local host cpus memory each=
+  ((${#nodes[@]} == 0)) || each=-%n
   host=$(hostname -s)
   cpus=$(nproc)
   # Four tasks must find room, also where there are fewer CPUs.
@@ -53,12 +67,12 @@ MinJobAge=3600
 SchedulerParameters=sched_interval=2,bf_interval=5
 SlurmdParameters=config_overrides
 StateSaveLocation=$home/state
-SlurmdSpoolDir=$home/spool
+SlurmdSpoolDir=$home/spool$each
 SlurmctldPidFile=$home/slurmctld.pid
-SlurmdPidFile=$home/slurmd.pid
+SlurmdPidFile=$home/slurmd$each.pid
 SlurmctldLogFile=$home/slurmctld.log
-SlurmdLogFile=$home/slurmd.log
-NodeName=$host NodeAddr=127.0.0.1 CPUs=$cpus RealMemory=$memory State=UNKNOWN
+SlurmdLogFile=$home/slurmd$each.log
+$(node_lines "$host" "CPUs=$cpus RealMemory=$memory State=UNKNOWN")
 PartitionName=local Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END
 }
@@ -91,19 +105,20 @@ start() {
   local -a missing
   mapfile -t missing < <(missing_of slurm-wlm munge)
   ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
-  if is_running slurmctld && is_running slurmd; then
+  if is_running slurmctld && is_running "slurmd${nodes[0]:+-${nodes[0]}}"; then
     say "Slurm is running in $home"
     return
   fi
   rm -rf "$home/state" "$home/spool" "$home"/*.log
-  mkdir -p "$home/state" "$home/spool"
+  mkdir -p "$home/state" "$home/spool" "${nodes[@]/#/$home/spool-}"
   write_configuration
   is_running munged || start_munge
   slurmctld
-  slurmd
-  local i
+  ((${#nodes[@]})) || slurmd
+  local i node
+  for node in "${nodes[@]}"; do slurmd -N "$node"; done
   for ((i = 0; i < 60; ++i)); do
-    if [[ $(sinfo --noheader --format %t 2>/dev/null) == idle* ]]; then
+    if [[ $(sinfo --noheader --format '%D %t' 2>/dev/null) == "$((${#nodes[@]} ? ${#nodes[@]} : 1)) idle"* ]]; then
       say "Slurm $(sinfo --version | cut -d ' ' -f 2) on $(hostname -s), $(srun --mpi=list 2>&1 | tr -s '\n\t' '  ')"
       say "export SLURM_CONF=$SLURM_CONF"
       return
@@ -115,9 +130,14 @@ start() {
 }
 
 stop() {
-  local name i
+  local name i file
+  local -a daemons=()
+  for file in "$home"/slurmd*.pid; do
+    name=${file##*/}
+    daemons+=("${name%.pid}")
+  done
   [[ ! -f $SLURM_CONF ]] || scancel --user root 2>/dev/null || true
-  for name in slurmd slurmctld munged; do
+  for name in "${daemons[@]}" slurmctld munged; do
     is_running "$name" || continue
     kill "$(cat "$home/$name.pid")"
     for ((i = 0; i < 50; ++i)); do

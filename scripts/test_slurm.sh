@@ -17,8 +17,9 @@ scratch=$(mktemp -d)
 slurm=$scratch/slurm
 finish() {
   local status=$?
-  ((status == 0)) || tail -n 40 "$scratch"/*.log "$slurm"/*.log 2>/dev/null || true
+  ((status == 0)) || tail -n 40 "$scratch"/*.log "$slurm"*/*.log 2>/dev/null || true
   "$pardnn_root/scripts/local_slurm.sh" stop "$slurm" || true
+  [[ ! -d $slurm-2 ]] || "$pardnn_root/scripts/local_slurm.sh" stop "$slurm-2" || true
   rm -rf "$scratch"
   exit "$status"
 }
@@ -102,31 +103,48 @@ say "the same bytes as an uninterrupted search of $seeds seeds"
 # losses_of FILE: the losses of a training run.
 losses_of() { grep -o '^step [0-9]*: loss [0-9.]*' "$1"; }
 
-# train TASKS FOLDER ARGUMENT...: a training job; waits for it; prints its state and exit code.
+model=$PARDNN_ROOT/scripts/examples/word_rnn.py:step
+sizes=(--set layers=2 --set hidden=32 --set length=4 --set vocabulary=100 --set batch=8)
+
+# train TASKS NODES FOLDER ARGUMENT...: a training job with so many tasks on each node; waits for it; prints its state and exit code.
 train() {
-  local job tasks=$1 folder=$2
-  shift 2
-  job=$(PARDNN_TRAINING=$folder submit --ntasks-per-node="$tasks" --output="$folder.log" "$PARDNN_ROOT/slurm/train.sbatch" "$@")
+  local job tasks=$1 nodes=$2 folder=$3
+  shift 3
+  job=$(PARDNN_TRAINING=$folder submit --nodes="$nodes" --ntasks-per-node="$tasks" --output="$folder.log" "$PARDNN_ROOT/slurm/train.sbatch" "$@")
   printf '%s %s\n' "$(wait_for "$job" 600)" "$(field "$job" ExitCode)"
 }
 
 test_training() {
-  local model=$PARDNN_ROOT/scripts/examples/word_rnn.py:step
-  local -a sizes=(--set layers=2 --set hidden=32 --set length=4 --set vocabulary=100 --set batch=8)
   say "train.sbatch: two of three devices, as memory demands"
-  expect "training" "$(train 3 split "$model" "${sizes[@]}" -- --devices 3 --memory 420kB --devices-per-replica 2 --preset fast -- --steps 4 --save split.pt)" "COMPLETED 0:0"
+  expect "training" "$(train 3 1 split "$model" "${sizes[@]}" -- --devices 3 --memory 420kB --devices-per-replica 2 --preset fast -- --steps 4 --save split.pt)" "COMPLETED 0:0"
   expect "steps" "$(losses_of split.log | wc -l)" 4
   [[ -s split.pt ]] || fail "no state was saved"
   grep -q 'transfers   [1-9]' split.log || fail "nothing was sent between the devices"
   "$PARDNN_PYTHON" -m pardnn.run split/graph.h5 split/placements/1x2.h5 --launch 2 --model "$model" "${sizes[@]}" --steps 4 >alone.log
   cmp <(losses_of split.log) <(losses_of alone.log) || fail "other losses than without Slurm"
   say "train.sbatch: two replicas on the devices of the job, which are measured"
-  expect "training" "$(train 2 measured "$model" "${sizes[@]}" -- --devices-per-replica 1 --preset fast -- --steps 2)" "COMPLETED 0:0"
+  expect "training" "$(train 2 1 measured "$model" "${sizes[@]}" -- --devices-per-replica 1 --preset fast -- --steps 2)" "COMPLETED 0:0"
   grep -q '^train: 2 ranks on 1 nodes, 2 replicas' measured.log || fail "not two replicas"
   "$PARDNN" partition measured/graph.h5 --machine measured/machine.json --preset fast -q || fail "no machine file"
   say "train.sbatch: what cannot be"
-  expect "a model that is not there" "$(train 1 wrong gone.py:step)" "FAILED 3:0"
+  expect "a model that is not there" "$(train 1 1 wrong gone.py:step)" "FAILED 3:0"
   grep -q 'gone.py: no such file' wrong.log || fail "no word of the missing model"
+}
+
+# A Slurm of two nodes, both this host, and a machine of two hosts with two devices each.
+test_training_on_two_nodes() {
+  say "train.sbatch: two replicas of two devices on two nodes"
+  "$PARDNN_ROOT/scripts/local_slurm.sh" stop "$slurm"
+  PARDNN_SLURM_NODES=2 "$PARDNN_ROOT/scripts/local_slurm.sh" start "$slurm-2"
+  export SLURM_CONF=$slurm-2/slurm.conf MASTER_ADDR=127.0.0.1
+  cat >cluster.json <<'END'
+{"name": "two hosts",
+ "devices": [{"count": 2, "host": 0, "memory": "420kB", "name": "a/cpu{i}"}, {"count": 2, "host": 1, "memory": "420kB", "name": "b/cpu{i}"}],
+ "links": {"same_host": {"latency": "3us", "bandwidth": "10GB/s"}, "cross_host": {"latency": "12us", "bandwidth": "1GB/s"}}}
+END
+  expect "training" "$(train 2 2 nodes "$model" "${sizes[@]}" -- --machine cluster.json --preset fast -- --steps 2)" "COMPLETED 0:0"
+  grep -q '^train: 4 ranks on 2 nodes, 2 replicas' nodes.log || fail "not two replicas on two nodes"
+  expect "nodes of the ranks" "$(tr '\n' ' ' <nodes/hosts)" "node1 node1 node2 node2 "
 }
 
 if "$PARDNN_PYTHON" -c 'import torch, h5py' 2>/dev/null; then
@@ -147,4 +165,5 @@ job=$(submit --output=tests.log "$PARDNN_ROOT/slurm/tests.sbatch" --quick -R '^(
 expect "job $job" "$(wait_for "$job" 900)" COMPLETED
 grep 'tests passed' tests.log
 expect "numbers of tasks tried" "$(grep -c 'the same bytes' tests.log)" 4
+if "$PARDNN_PYTHON" -c 'import torch, h5py' 2>/dev/null; then test_training_on_two_nodes; fi
 say "Slurm: all as it should be"
