@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .machine.fit import Link
     from .machine.measure import DeviceFacts, Effort
     from .runtime.ranks import Ranks
 
@@ -162,11 +164,20 @@ def _measure(told: argparse.Namespace, ranks: Ranks, effort: Effort, backend: st
         print(f"links       {form} (--links {told.links}); a pair is up to {100 * apart:.0f} % from the median of its kind, "
               f"tolerance {100 * told.tolerance:g} %")
     print(f"written     {told.output}")
-    far = [pair for pair, link in found.links.items() if link.error > NOISY]
+    for warning in _doubts(found.links, effort.sizes[-1]):
+        print(f"{MODULE}: warning: {warning}", file=sys.stderr)
+
+
+def _doubts(links: dict[tuple[int, int], Link], largest: int) -> Iterator[str]:
+    """What makes the numbers of links doubtful, counted."""
+    far = [k.error for k in links.values() if k.error > NOISY]
     if far:
-        worst = max(found.links[pair].error for pair in far)
-        print(f"{MODULE}: warning: {len(far)} of {len(found.links)} links are no line of latency and bandwidth (up to {100 * worst:.0f} % off): is the machine "
-              "busy? Measure again, with more --repeats or with --alone", file=sys.stderr)
+        yield (f"{len(far)} of {len(links)} links are no line of latency and bandwidth (up to {100 * max(far):.0f} % off): is the machine busy? "
+               "Measure again, with more --repeats or with --alone")
+    short = sum(1 for k in links.values() if largest / k.bandwidth < k.latency)
+    if short:
+        yield (f"{short} of {len(links)} links carry {largest:,} B in less time than their latency, so that their bandwidth is a guess: "
+               "measure with a greater --largest")
 
 
 def _name(facts: list[DeviceFacts]) -> str:

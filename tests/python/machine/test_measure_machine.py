@@ -15,7 +15,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from pardnn.measure_machine import main  # noqa: E402
+from pardnn.machine.fit import Link  # noqa: E402
+from pardnn.measure_machine import _doubts, main  # noqa: E402
 
 QUICK = ["--largest", "1", "--repeats", "3", "--small", "20", "--matmul", "64"]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -81,6 +82,14 @@ def _children(parent: int, count: int) -> list[int]:
             return sorted(map(int, found))
         time.sleep(0.05)
     raise AssertionError(f"no {count} ranks after 60 s")
+
+
+def test_doubtful_links_are_counted() -> None:
+    good, noisy, short = Link(1e-6, 1e9, 0.1), Link(1e-6, 1e9, 0.9), Link(1e-3, 100e9, 0.1)
+    assert list(_doubts({(0, 1): good, (1, 0): good}, 1 << 20)) == []
+    said = list(_doubts({(0, 1): noisy, (1, 0): short, (0, 2): good}, 1 << 20))
+    assert len(said) == 2 and said[0].startswith("1 of 3 links are no line") and "90 %" in said[0]
+    assert said[1].startswith("1 of 3 links carry 1,048,576 B") and "--largest" in said[1]
 
 
 def test_wrong_options_are_one_line(tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> None:
