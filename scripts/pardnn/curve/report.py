@@ -69,7 +69,7 @@ def _panel(left: int, label: str, values: list[tuple[int, float]], dashed: list[
             yield f'<polyline points="{" ".join(f"{x(d):.1f},{y(v):.1f}" for d, v in points)}" fill="none" {look}/>'
     for devices, value in values:
         yield (f'<circle cx="{x(devices):.1f}" cy="{y(value):.1f}" r="4" fill="{BLUE}"/>'
-               f'<text x="{x(devices) - 7:.1f}" y="{y(value) - 7:.1f}" text-anchor="end">{value:.4g}</text>')
+               f'<text x="{x(devices) - 7:.1f}" y="{y(value) - 7:.1f}" text-anchor="end">{value:{",.0f" if value >= 100 else ".3g"}}</text>')
 
 
 def _escaped(text: str) -> str:
