@@ -49,9 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pardnn.run", description="Runs a captured and placed training step, a process per device.")
     parser.add_argument("graph", metavar="GRAPH.h5", help="a graph file of python -m pardnn.capture_torch")
-    parser.add_argument("placement", metavar="PLACEMENT", help="its placement: .h5 (with the order of its run), .tsv or .json")
+    parser.add_argument("placement", metavar="PLACEMENT", help="its placement: .h5 (with the order of its run), .tsv or .json, or a plan (.json)")
     parser.add_argument("--launch", type=int, metavar="N", help="start N processes on this machine; without it torchrun or the like has to")
-    parser.add_argument("--replicas", type=int, default=1, metavar="R", help="data-parallel copies of the placement: R x devices ranks (1)")
+    parser.add_argument("--replicas", type=int, metavar="R", help="data-parallel copies of the placement: R x devices ranks (the plan's, else 1)")
     parser.add_argument("--steps", type=int, default=10, help="steps to run (10)")
     parser.add_argument("--seed", type=int, default=0, help="of random operations, synthetic inputs and the model (0)")
     parser.add_argument("--model", metavar="FILE.py:FUNCTION", help="the function that was captured: initial parameters and buffers are its module's")
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sharded", action="store_true", help="--save names a folder and each rank writes its own part")
     parser.add_argument("--log", metavar="FOLDER", help="a file of JSON lines per rank: steps, seconds, bytes")
     parser.add_argument("--backend", choices=("gloo", "nccl"), default="gloo", help="gloo: CPUs; nccl: a GPU per rank (gloo)")
-    parser.add_argument("--bucket", default="25MB", metavar="SIZE", help="gradients averaged at once (25MB)")
+    parser.add_argument("--bucket", metavar="SIZE", help="gradients averaged at once (the plan's, else 25MB)")
     parser.add_argument("--memory", metavar="SIZE", help="live bytes from which a rank waits for its sends (its emulated peak)")
     parser.add_argument("--ahead", type=int, default=0, metavar="N", help="receives begin N operations earlier than emulated, with more memory (0)")
     parser.add_argument("--warm-up", type=int, default=3, metavar="N", help="steps that the mean leaves out (3)")
@@ -87,8 +87,14 @@ def _without_launch(given: list[str]) -> list[str]:
 
 
 def _options(told: argparse.Namespace) -> Options:
+    from .runtime.plan_file import read_plan
     from .runtime.worker import Options
 
+    plan = read_plan(told.placement)
+    if told.replicas is None:
+        told.replicas = plan.replicas if plan else 1
+    if told.bucket is None:
+        told.bucket = str(plan.bucket) if plan else "25MB"
     for name, least in (("replicas", 1), ("steps", 0), ("ahead", 0), ("warm_up", 0)):
         if getattr(told, name) < least:
             raise ValueError(f"--{name.replace('_', '-')} {getattr(told, name)}: expected at least {least}")

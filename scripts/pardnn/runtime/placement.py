@@ -16,7 +16,8 @@ from .errors import RunError
 from .fingerprint import fingerprint
 from .links import Machine
 from .memory import roots
-from .schedule import Schedule, deliveries, emulate
+from .plan_file import Plan, read_plan
+from .schedule import Schedule, deliveries, emulate, in_order
 
 
 @dataclass
@@ -31,7 +32,14 @@ class Placement:
 
 
 def read_placement(path: str | os.PathLike[str], graph: Graph) -> Placement:
-    """Reads a placement of ``graph``. Raises RunError where the file is none, belongs to another graph, or breaks one of the graph's rules."""
+    """Reads a placement of ``graph``, or that of a plan. Raises RunError where it is none, is of another graph, or breaks its rules."""
+    plan = read_plan(path)
+    if plan is not None and plan.file is None:
+        found = _of_plan(plan, graph)
+        check_legal(str(path), graph, found.device)
+        return found
+    if plan is not None and plan.file is not None:
+        path = plan.file
     readers = {".h5": _read_hdf5, ".tsv": _read_tsv, ".json": _read_json}
     reader = readers.get(Path(path).suffix)
     if reader is None:
@@ -41,6 +49,17 @@ def read_placement(path: str | os.PathLike[str], graph: Graph) -> Placement:
     found = reader(str(path), graph)
     check_legal(str(path), graph, found.device)
     return found
+
+
+def _of_plan(plan: Plan, graph: Graph) -> Placement:
+    _check_fingerprint(plan.path, graph, plan.fingerprint)
+    try:
+        device, order, machine = plan.placed(graph)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, RunError):
+            raise
+        raise RunError(f"{plan.path}: a broken plan ({error!r})") from error
+    return Placement(device, plan.devices, in_order(graph, device, machine, order), machine)
 
 
 def placed(graph: Graph, device: Int64, devices: int) -> Placement:
