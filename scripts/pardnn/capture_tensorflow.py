@@ -66,7 +66,7 @@ def function_with_report(function: Any, args: Sequence[Any], *, costing: Costing
     from .tensorflow_step.convert import Options, convert_flat
     from .tensorflow_step.function import flat_function
 
-    flat = flat_function(_traced(function, args))
+    flat = flat_function(traced(function, args))
     options.setdefault("name", getattr(function, "__name__", "step"))
     known = samples or _leading_dimension(args)
     graph, report = convert_flat(flat.flat, costing, Options(fetches=flat.fetches, captured=flat.captured, samples=known or 1, **options),
@@ -76,7 +76,7 @@ def function_with_report(function: Any, args: Sequence[Any], *, costing: Costing
     return graph, report
 
 
-def _traced(function: Any, args: Sequence[Any]) -> Any:
+def traced(function: Any, args: Sequence[Any]) -> Any:
     if not hasattr(function, "get_concrete_function"):
         if hasattr(function, "captured_inputs"):
             return function
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.name:
             shared["name"] = options.name
         if ".py:" in options.source:
-            function, args = _made(options.source)
+            function, args = made_function(options.source)
             return *_with_costing(function_with_report(function, args, **shared), costing), {}
         feeds = dict(_feed(text) for text in options.feed)
         return *_with_costing(capture_with_report(options.source, fetches=options.fetch, feeds=feeds, **shared), costing), {}
@@ -155,7 +155,7 @@ def _with_costing(captured: tuple[Graph, Report], costing: Costing) -> tuple[Gra
     return captured[0], costing, captured[1]
 
 
-def _made(spec: str) -> tuple[Any, Sequence[Any]]:
+def made_function(spec: str) -> tuple[Any, Sequence[Any]]:
     try:
         function, args = load_function(spec)()
     except (TypeError, ValueError) as error:

@@ -1,0 +1,1 @@
+"""TensorFlow graphs with a device for each node, and sessions that follow them."""
