@@ -1,0 +1,130 @@
+"""One rank of a measurement: all placements in one start of the processes, round after round, so that a machine that slows down slows all of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from ..runtime.batches import Batches
+from ..runtime.channels import GroupChannels
+from ..runtime.engine import Engine
+from ..runtime.errors import RankLost, RunError
+from ..runtime.links import Machine
+from ..runtime.placement import Placement, check_legal
+from ..runtime.plan import StepPlan, plan_step
+from ..runtime.ranks import Ranks
+from ..runtime.state_file import device_state, synthetic_state
+from ..torch_step.program import load_program
+from ..torch_step.replay import Runner
+from .job import Job, Measured, read_job, write_results
+from .profile import Profile
+
+MODULE = "pardnn.fidelity_run.rank"
+
+
+def main() -> int:
+    """The command line of a rank: the job's folder. Exit code 4 where another rank is lost."""
+    folder = Path(sys.argv[1])
+    ranks = Ranks.from_environment()
+    try:
+        job, candidates = read_job(folder)
+        torch.set_num_threads(job.threads)
+        ranks.join("gloo", timedelta(seconds=job.timeout))
+        rank = _Rank(job, ranks)
+        for candidate in candidates:
+            check_legal(candidate.name, rank.graph, candidate.device)
+            schedule = candidate.schedule
+            rank.add(Placement(candidate.device, job.devices, schedule, rank.machine))
+        for _ in range(job.rounds):
+            for number in range(len(candidates)):
+                rank.visit(number)
+        if ranks.rank == 0:
+            write_results(folder, rank.measured)
+            if rank.profile:
+                rank.profile.write(folder)
+        dist.barrier()
+    except (RankLost, RunError, ValueError, OSError) as error:
+        print(f"{MODULE}: rank {ranks.rank}: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
+        return 4 if isinstance(error, RankLost) else 3
+    dist.destroy_process_group()
+    return 0
+
+
+class _Rank:
+    def __init__(self, job: Job, ranks: Ranks) -> None:
+        self.job, self.ranks = job, ranks
+        self.graph, self.program = load_program(job.graph)
+        self.machine = Machine.parse(job.machine)
+        self.cpu = torch.device("cpu")
+        self.start = synthetic_state(self.program, job.seed)
+        self.plans: list[StepPlan] = []
+        self.measured: list[Measured] = []
+        self.profile = Profile(self.graph) if job.profile else None
+
+    def add(self, placement: Placement) -> None:
+        plan = plan_step(self.program, self.graph, placement, only=[self.ranks.rank])
+        self.plans.append(plan)
+        self.measured.append(Measured([], [0] * self.ranks.world, sum(not t.token for t in plan.transfers), plan.bytes_sent, []))
+
+    def visit(self, number: int) -> None:
+        """Steps of one placement, from the same state each time."""
+        job, plan, found = self.job, self.plans[number], self.measured[number]
+        own = plan.devices[self.ranks.rank]
+        batches = Batches(self.program, None, seed=job.seed)
+        channels = GroupChannels(self.ranks.rank, job.devices, 1, self.cpu, timedelta(seconds=job.timeout))
+        runner = Runner(self.program, self.cpu, seed=job.seed)
+        engine = Engine(self.program, own, channels, runner, device_state(self.program, self.start, set(own.residuals), self.cpu))
+        if self.profile:
+            self.profile.watch(runner)
+        for step in range(job.warm_up + job.steps):
+            batch = batches.of_step(step)
+            inputs = {slot.index: batch(slot.index) for slot in self.program.inputs}
+            runner.step = step
+            dist.barrier()
+            begin = time.perf_counter()
+            made = engine.step(inputs.__getitem__)
+            end = time.perf_counter()
+            seconds = self._seconds(begin, end)
+            if step >= job.warm_up:
+                found.seconds.append(seconds)
+                if self.profile:
+                    self.profile.step_over(end)
+            elif self.profile:
+                self.profile.forget()
+            if step == 0:
+                found.losses = self._numbers(made)
+        channels.close()
+        found.peaks = [max(a, b) for a, b in zip(found.peaks, self._peaks(engine.meter.peak))]
+
+    def _seconds(self, begin: float, end: float) -> float:
+        """All ranks are on one host, with one clock."""
+        times = [torch.zeros(2, dtype=torch.float64) for _ in range(self.ranks.world)]
+        dist.all_gather(times, torch.tensor([begin, end], dtype=torch.float64))
+        return max(float(t[1]) for t in times) - min(float(t[0]) for t in times)
+
+    def _peaks(self, own: int) -> list[int]:
+        peaks = [torch.zeros(1, dtype=torch.int64) for _ in range(self.ranks.world)]
+        dist.all_gather(peaks, torch.tensor([own]))
+        return [int(p) for p in peaks]
+
+    def _numbers(self, made: dict[str, torch.Tensor]) -> list[float]:
+        """Outputs without dimensions, of whichever rank has them."""
+        names = [name for name, ref in self.program.outputs if not self.program.spec(ref).shape]
+        values = torch.tensor([float(made[n]) if n in made else 0.0 for n in names], dtype=torch.float64)
+        if len(values):
+            dist.all_reduce(values)
+        return [float(v) for v in values]
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code:
+        os._exit(code)  # threads of a network that is gone are not waited for

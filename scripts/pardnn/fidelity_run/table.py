@@ -1,0 +1,125 @@
+"""The comparison as rows, as CSV and as Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .spearman import spearman
+
+ASKED = 0.9  # rank correlation
+LEAST, MOST = 0.95, 1.10  # emulated by live bytes
+
+
+@dataclass
+class Row:
+    """One placement. ``emulated``, ``measured`` (each step): ms; ``emulated_peaks``, ``live_peaks``: bytes of each device; ``sent`` values and bytes a step.
+
+    ``as_captured``: emulated with the costs of the graph file where others were used, ms.
+    """
+
+    name: str
+    kind: str
+    emulated: float
+    measured: list[float]
+    emulated_peaks: list[int]
+    live_peaks: list[int]
+    sent: int
+    sent_bytes: int
+    as_captured: float | None = None
+
+    @property
+    def median(self) -> float:
+        """ms"""
+        ordered = sorted(self.measured)
+        middle = len(ordered) // 2
+        return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+    @property
+    def least(self) -> float:
+        """ms"""
+        return min(self.measured)
+
+    @property
+    def memory_ratios(self) -> list[float]:
+        """Emulated by live peak of each device that holds something."""
+        held = [(e, live) for e, live in zip(self.emulated_peaks, self.live_peaks) if e or live]
+        return [e / live if live else math.inf for e, live in held]
+
+
+@dataclass
+class Table:
+    """A graph's rows. ``captured_work``: ms of all nodes by the graph file, ``work``: by the costs that were emulated."""
+
+    graph: str
+    nodes: int
+    devices: int
+    captured_work: float
+    work: float
+    rows: list[Row]
+
+    def correlation(self, of: str = "median", emulated: str = "emulated") -> float:
+        """Spearman between a column of emulated and one of measured times."""
+        return spearman([getattr(r, emulated) for r in self.rows], [getattr(r, of) for r in self.rows])
+
+    @property
+    def memory(self) -> tuple[float, float]:
+        """The least and the greatest ratio of emulated to live peaks."""
+        ratios = [ratio for row in self.rows for ratio in row.memory_ratios]
+        return min(ratios), max(ratios)
+
+    @property
+    def error(self) -> float:
+        """Median of the relative differences of emulated from measured times."""
+        apart = sorted(abs(r.emulated / r.median - 1) for r in self.rows)
+        return apart[len(apart) // 2]
+
+
+def csv_text(tables: Sequence[Table]) -> str:
+    """A line per placement; times in ms, sizes in bytes."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    devices = max(t.devices for t in tables)
+    writer.writerow(["graph", "placement", "kind", "emulated_ms", "as_captured_ms", "measured_ms", "measured_least_ms", "steps", "values_sent", "bytes_sent",
+                     *(f"{what}_peak_{d}" for d in range(devices) for what in ("emulated", "live"))])
+    for table in tables:
+        for r in table.rows:
+            peaks = [value for pair in zip(r.emulated_peaks, r.live_peaks) for value in pair]
+            captured = "" if r.as_captured is None else f"{r.as_captured:.3f}"
+            writer.writerow([table.graph, r.name, r.kind, f"{r.emulated:.3f}", captured, f"{r.median:.3f}", f"{r.least:.3f}", len(r.measured), r.sent,
+                             r.sent_bytes, *peaks])
+    return out.getvalue()
+
+
+def summary_lines(table: Table) -> list[str]:
+    """What a graph shows, against what is asked."""
+    least, most = table.memory
+    lines = [f"rank correlation (Spearman) of emulated and measured step time: {table.correlation():.3f} (least step: {table.correlation('least'):.3f}); "
+             f"asked: {ASKED}"]
+    if table.rows[0].as_captured is not None:
+        lines.append(f"with the costs of the graph file instead: {table.correlation(emulated='as_captured'):.3f}")
+    lines.append(f"step time: emulated differs from measured by {table.error:.1%} in the median")
+    lines.append(f"memory: emulated by live peak {least:.3f} to {most:.3f} over all devices; asked: {LEAST} to {MOST}")
+    return lines
+
+
+def markdown(tables: Sequence[Table], method: Sequence[str], limits: Sequence[str]) -> str:
+    """The whole report."""
+    lines = ["# Emulated against measured runs", "", *(paragraph + "\n" for paragraph in method), "Limits:", "", *(f"- {limit}" for limit in limits), ""]
+    lines += ["| graph | nodes | placements | Spearman, median step | least step | with the file's costs | times apart, median | memory, least | greatest |",
+              "|---|---|---|---|---|---|---|---|---|"]
+    for t in tables:
+        captured = f"{t.correlation(emulated='as_captured'):.3f}" if t.rows[0].as_captured is not None else "-"
+        lines.append(f"| {t.graph} | {t.nodes:,} | {len(t.rows)} | {t.correlation():.3f} | {t.correlation('least'):.3f} | {captured} | {t.error:.1%} | "
+                     f"{t.memory[0]:.3f} | {t.memory[1]:.3f} |")
+    for t in tables:
+        lines += ["", f"## {t.graph}", "",
+                  f"Work of all nodes: {t.work:.1f} ms ({t.captured_work:.1f} ms in the graph file). Peaks: MiB, emulated / live, device by device.", "",
+                  "| placement | kind | emulated ms | measured ms | least ms | values sent | MiB sent | peaks |", "|---|---|---|---|---|---|---|---|"]
+        for r in sorted(t.rows, key=lambda r: r.emulated):
+            peaks = ", ".join(f"{e / 2**20:.1f} / {live / 2**20:.1f}" for e, live in zip(r.emulated_peaks, r.live_peaks))
+            lines.append(f"| {r.name} | {r.kind} | {r.emulated:.1f} | {r.median:.1f} | {r.least:.1f} | {r.sent:,} | {r.sent_bytes / 2**20:.1f} | {peaks} |")
+    return "\n".join(lines) + "\n"
