@@ -10,6 +10,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/output_files.hpp"
 #include "cli/version.hpp"
+#include "costs/cost_model.hpp"
 #include "pardnn/emulate.hpp"
 #include "report/report_page.hpp"
 
@@ -37,7 +38,10 @@ int run(const Flags& flags) {
   Evaluation evaluation;
   {
     const auto stage = session.clock().stage("evaluate");
-    evaluation = with_file_named(given.loaded.file, [&] { return evaluate(graph, given.machine, given.placement, given.policy); });
+    evaluation = with_file_named(given.loaded.file, [&] {
+      require_pinned_devices(graph, given.machine);  // the other methods could place nothing
+      return evaluate(graph, given.machine, given.placement, given.policy);
+    });
   }
   for (const std::string& line : placement_advice(graph, evaluation)) session.warn(line);
   EmulatedRun emulated(graph, given.loaded.names, given.machine, given.placement, given.policy);

@@ -1,6 +1,9 @@
 /// `pardnn plan` and `pardnn report` as a user runs them.
+#include <csignal>
+#include <filesystem>
 #include <set>
 #include <string>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -131,6 +134,29 @@ TEST_F(PlanTest, ReportIsOnePage) {
   EXPECT_EQ(run({"report", input, path("p.h5")}).code, 3) << "where to?";
   EXPECT_EQ(run({"report", input, path("p.h5"), "-o", path("r.pdf")}).code, 3);
   EXPECT_EQ(run({"report", input, path("p.h5"), "-o", input}).code, 3);
+}
+
+TEST_F(PlanTest, AReportNeedsTheDevicesThatNodesArePinnedTo) {
+  const std::string input = graph("g", GraphBuilder().node("a", 5, 1).node("b", 5, 1).edge("a", "b", 1).pin("b", 3).data());
+  write_file(path("p.tsv"), "a\t0\nb\t1\n");
+  const Finished made = run({"report", input, path("p.tsv"), "--devices", "2", "-o", path("r.html")});
+  EXPECT_EQ(made.code, 3) << made.text();
+  EXPECT_NE(made.err.find("/nodes/fixed"), std::string::npos) << made.err;
+}
+
+// SIGTERM ends a plan with what is known by then: all files whole, the exit code says why.
+TEST_F(PlanTest, ASignalEndsItWithTheRowsSoFar) {
+  ASSERT_EQ(run({"generate", "transformer", "--nodes", "20000", "-o", path("g.h5")}).code, 0);
+  const pid_t process = start({"plan", path("g.h5"), "--devices", "8", "--preset", "strong", "--placements", path(""), "-o", path("plan.json"), "--json", path("rows.json")});
+  // The first split is judged once its placement is there; the second is a long search.
+  for (int tries = 0; tries < 3000 && !std::filesystem::exists(path("8x1.h5")); ++tries) usleep(100'000);
+  kill(process, SIGTERM);
+  const Finished made = wait(process);
+  EXPECT_EQ(made.code, 128 + SIGTERM) << made.text();
+  const Json rows = Json::parse(read_file(path("rows.json")));
+  EXPECT_EQ(rows["stopped_by"], "signal 15");
+  EXPECT_LT(rows["rows"].size(), 8u);
+  EXPECT_EQ(Json::parse(read_file(path("plan.json")))["format"], "pardnn-plan");
 }
 
 }  // namespace
