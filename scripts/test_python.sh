@@ -56,5 +56,10 @@ fi
 PARDNN=$(program_in build)
 export PARDNN
 export PYTHONPATH=$pardnn_root/scripts OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} TF_CPP_MIN_LOG_LEVEL=${TF_CPP_MIN_LOG_LEVEL:-2}
+if [[ ${CI-} == true ]] && ((!quick)); then
+  say "ruff and mypy"
+  "$python" -m ruff check --no-cache --config scripts/pyproject.toml scripts/pardnn scripts/examples tests/python
+  (cd scripts && "$pardnn_root/$python" -m mypy --cache-dir=/dev/null pardnn)
+fi
 say "pytest tests/python, program $PARDNN"
 "$python" -m pytest -c scripts/pyproject.toml --rootdir . -p no:cacheprovider -q -rs -n "$(build_jobs)" --dist loadfile tests/python "$@"
