@@ -22,8 +22,10 @@ from .names import Names
 from .optimizers import capturable, rate_slots, state_slots
 from .program import DATASET, Binding, InputSlot, Program, dump_program, fingerprint
 from .randomness import RandomCalls, numbered
+from .rebound import Held
 from .record import written_residuals
 from .recorder import Recorder
+from .repeat import Repeat
 from .state import attribute_tensors
 from .step import Step, batch_size, input_names, split_inputs, splits, train_step
 from .values import Ref, spec_of
@@ -131,19 +133,25 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
         if not data:
             stack.enter_context(faked(list(modules.values()), optimizers, faker))
             stack.enter_context(mode)
-            inputs = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device).requires_grad_(t.requires_grad) for t in examples]
+            inputs = [torch.empty_strided(t.shape, _strides(t), dtype=t.dtype, device=device).requires_grad_(t.requires_grad) for t in examples]
         initial = Initial()
+        fresh = [not data and not optimizer.state for optimizer in optimizers]
         if not data:
             with initial, numbered(RandomCalls()), user_errors():
                 run(inputs, None)
+            inputs = [t.detach().requires_grad_(t.requires_grad) for t in inputs]  # each step's inputs are new: without gradients
         names = Names(modules)
         recorder = Recorder(names)
         bindings = _declare_state(recorder, names, modules, optimizers, initial)
+        recorder.warnings += _unknown_starts(bindings, optimizers, fresh)
         _name_others(recorder, modules, faker)
         given = [InputSlot(label, recorder.declare(t, label, "Input", residual=False), index, part, parts, spec_of(t))
                  for label, t, (index, part, parts) in zip(input_labels, inputs, slots)]
         returned = _record(run, inputs, recorder, names, modules, optimizers)
         outputs = _outputs(returned, recorder)
+        del returned
+        if not data:
+            _check_repeat(run, inputs, recorder)
     unmarked = _updated_without_gradient(recorder, bindings)
     if unmarked:
         recorder.warnings.append(f"{len(unmarked)} parameters are updated without a gradient of their own by backward() ({unmarked[0]}, ...): "
@@ -157,6 +165,24 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
                         "constant_rates": [{k: v for k, v in group.items() if k in ("lr", "weight_decay") and isinstance(v, (int, float))}
                                            for o in optimizers for group in o.param_groups]}
     return Capture(graph, program, coverage, recorder.warnings)
+
+
+def _unknown_starts(bindings: Sequence[Binding], optimizers: Sequence[torch.optim.Optimizer], fresh: Sequence[bool]) -> list[str]:
+    """Warnings about new optimizers' state that is no fixed number before the first step. (0 is right for SGD's momentum without dampening.)"""
+    found: dict[tuple[int, str], str] = {}
+    for b in bindings:
+        if b.role == "optimizer" and b.slot is not None and b.initial is None and fresh[b.slot[0]]:
+            optimizer = optimizers[b.slot[0]]
+            if not (type(optimizer) is torch.optim.SGD and all(group["dampening"] == 0 for group in optimizer.param_groups)):
+                found.setdefault((b.slot[0], b.slot[2]), f"{b.name}: {type(optimizer).__name__} computes '{b.slot[2]}' in its first step, which a program "
+                                 "cannot; a run starts it at 0 and differs, unless it is given the state after a plain first step")
+    return list(found.values())
+
+
+def _strides(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Strides of an input: those of the example, dense ones where its elements share memory (a later batch need not be expanded)."""
+    shared = any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride()))
+    return torch.empty(tensor.shape, device="meta").stride() if shared else tensor.stride()
 
 
 def _name_others(recorder: Recorder, modules: dict[str, Any], faker: Faker) -> None:
@@ -199,9 +225,26 @@ def _record(run: _Run, inputs: Sequence[torch.Tensor], recorder: Recorder, names
                 stack.callback(handle.remove)
         stack.enter_context(names.hooked())
         stack.enter_context(numbered(recorder.random_calls))
+        held = Held(modules, optimizers)
         stack.enter_context(recorder)
         with user_errors():
-            return run(inputs, phase)
+            returned = run(inputs, phase)
+            calls = len(recorder.signatures)
+            held.write_back(recorder)
+            del recorder.signatures[calls:]  # not the step's own
+        return returned
+
+
+def _check_repeat(run: _Run, inputs: Sequence[torch.Tensor], recorder: Recorder) -> None:
+    """Runs the step once more on fake tensors; a warning where it is another than the recorded one."""
+    repeat = Repeat(recorder.signatures)
+    again = [t.detach().requires_grad_(t.requires_grad) for t in inputs]
+    with repeat, numbered(RandomCalls()), user_errors():
+        run(again, lambda phase, part: None)
+    difference = repeat.verdict()
+    if difference:
+        recorder.warnings.append(f"{difference}: the step depends on Python state that changes from step to step (a counter, a schedule, a list that "
+                                 "grows); the program repeats the step as it was recorded. Keep such state in tensors (lr=torch.tensor(...), buffers)")
 
 
 def _phase_hooks(optimizer: torch.optim.Optimizer, names: Names) -> list[Any]:

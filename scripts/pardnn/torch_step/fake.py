@@ -59,6 +59,7 @@ def faked(modules: Sequence[torch.nn.Module], optimizers: Sequence[torch.optim.O
     undo: list[Any] = []
     try:
         for module in dict.fromkeys(m for root in modules for m in root.modules()):
+            undo.append((vars(module), dict(vars(module))))
             for table in (module._parameters, module._buffers):
                 undo.append((table, dict(table)))
                 for key, tensor in table.items():

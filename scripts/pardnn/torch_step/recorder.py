@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from .errors import CaptureError, user_line
 from .operators import describe
 from .randomness import RandomCalls
 from .record import Record
+from .repeat import signature
 from .storages import Storage, Storages
 from .values import Ref, Spec, atom_of, flat_tensors, map_args, spec_of
 
@@ -32,6 +34,7 @@ class Recorder(TorchDispatchMode):
         self.ties: list[tuple[int, int]] = []
         self.random_calls = RandomCalls()
         self.elided = 0
+        self.signatures: array[int] = array("q")  # of all calls, whether they are kept or not
         self.warnings: list[str] = []
         self._storages = Storages()
         self._specs: dict[Spec, Spec] = {}
@@ -76,6 +79,11 @@ class Recorder(TorchDispatchMode):
         if residual not in self.updated:
             self.gradients[residual] = ref
 
+    def is_residual(self, tensor: torch.Tensor) -> bool:
+        """Whether the memory of ``tensor`` lives for the whole run."""
+        storage = self._storage(tensor)
+        return storage is not None and storage.residual
+
     # -- calls --------------------------------------------------------------------------------------------------------------------
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -83,6 +91,7 @@ class Recorder(TorchDispatchMode):
         if operator.unseen:
             return func(*args, **(kwargs or {}))
         kwargs = kwargs or {}
+        self.signatures.append(signature(func, args, kwargs))
         used: list[tuple[Storage, Ref]] = []
 
         def leaf(value: Any) -> Any:
