@@ -31,10 +31,14 @@ _WHOLE_LIMIT = 2**31 - 1  # bytes of a message that protobuf parses
 
 @dataclass
 class PlacedFunction:
-    """``graph_def``: the placed step, its variables VarHandleOp nodes under their own names. ``fetches``: what one call computes."""
+    """``graph_def``: the placed step, its variables VarHandleOp nodes under their own names.
+
+    ``fetches``: nodes that one call computes, all of them; ``outputs``: the tensors that it returns, in order (nests flattened).
+    """
 
     graph_def: Any
     fetches: list[str]
+    outputs: list[str]
 
 
 def place_graph_def(definition: Any, graph: Graph, placement: Placement, *, kind: str = "cpu", report: Report | None = None) -> Any:
@@ -57,13 +61,20 @@ def place_function(function: Any, args: Sequence[Any], graph: Graph, placement: 
                    report: Report | None = None) -> PlacedFunction:
     """The placed step of a ``tf.function`` traced with ``args`` (or of a ConcreteFunction), as ``capture_function`` captured it.
 
-    Run it by :func:`placed_session`; :func:`set_variables` gives it the variables' values.
+    Run it by :func:`placed_session`; :func:`set_variables` gives it the variables' values (take those before a ``with`` of the session, which
+    ends eager execution).
     """
     from .capture_tensorflow import traced
     from .tensorflow_step.function import flat_function
+    from .tensorflow_step.inline import followed
 
-    flat = flat_function(traced(function, args))
-    return PlacedFunction(place_graph_def(flat.flat.graph, graph, placement, kind=kind, report=report), flat.fetches)
+    concrete = traced(function, args)
+    flat = flat_function(concrete)
+    for node in flat.flat.graph.node:  # a session finds variables by this name, whatever the node's own
+        if node.op == "VarHandleOp" and not node.attr["shared_name"].s:
+            node.attr["shared_name"].s = node.name.encode()
+    outputs = [followed(f"{tensor.op.name}:{tensor.value_index}", flat.flat.renamed) for tensor in concrete.graph.outputs]
+    return PlacedFunction(place_graph_def(flat.flat.graph, graph, placement, kind=kind, report=report), flat.fetches, outputs)
 
 
 def place_file(source: str | os.PathLike[str], graph: Graph, placement: Placement, target: str | os.PathLike[str], *, kind: str = "cpu",
@@ -146,7 +157,7 @@ def _run(told: argparse.Namespace) -> list[str]:
         step = place_function(function, args, graph, placement, kind=told.devices, report=report)
         write(step.graph_def, told.output)
         names = [node.device for node in step.graph_def.node]
-        lines.append(f"fetches   {' '.join(step.fetches)}")
+        lines += [f"fetches   {' '.join(step.fetches)}", f"outputs   {' '.join(step.outputs) or 'none'}"]
     else:
         names = place_file(told.source, graph, placement, told.output, kind=told.devices, report=report)
     return [f"written   {told.output}: {len(names):,} nodes", *(f"device    {name}: {count:,} nodes" for name, count in counts(names)),
