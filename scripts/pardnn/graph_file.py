@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +74,11 @@ def _fill(file: h5py.File, graph: Graph) -> None:
 
 
 def read_graph(path: str | os.PathLike[str]) -> Graph:
-    """Reads a graph file. Raises GraphFileError naming the file and the dataset; ``pardnn validate`` tells all that may be wrong with one."""
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise GraphFileError(f"{path}: not an HDF5 file that can be read ({error})") from error
-    with file:
+    """Reads a graph file. Raises GraphFileError naming the file and the dataset; ``pardnn validate`` tells all that may be wrong with one.
+
+    What the file says is believed only after it is held against the file itself: nothing is allocated for data that it does not have.
+    """
+    with _opened(path) as file:
         if _text(file.attrs.get("format", "")) != "pardnn-graph":
             raise GraphFileError(f"{path}: attribute 'format' is not 'pardnn-graph'")
         indptr = _integers(path, file, "/edges/indptr")
@@ -85,21 +87,85 @@ def read_graph(path: str | os.PathLike[str]) -> Graph:
             raise GraphFileError(f"{path}: /edges/indptr: expected row pointers that start at 0 and do not fall")
         edges = int(indptr[-1])
         column: Any = lambda name, length, default=None: _integers(path, file, name, length, default)
-        op_types = [_text(t) for t in file["/op_types"][...]] if "/op_types" in file else ["op"]
+        target = column("/edges/indices", edges)  # before anything is made as long as the pointers say
+        op_types = [_text(t) for t in _dataset(path, file, "/op_types")[...]] if "/op_types" in file else ["op"]
         optional: dict[str, Any] = {name: column(f"/nodes/{name}", nodes, default) for name, default in _OPTIONAL.items()}
-        return Graph(
+        graph = Graph(
             names=_names(path, file, nodes), op_types=op_types, op=column("/nodes/op", nodes, 0),
             comp=column("/nodes/comp", nodes), mem=column("/nodes/mem", nodes), **optional,
-            source=np.repeat(np.arange(nodes, dtype=np.int64), np.diff(indptr)), target=column("/edges/indices", edges),
+            source=np.repeat(np.arange(nodes, dtype=np.int64), np.diff(indptr)), target=target,
             bytes=column("/edges/bytes", edges), output=column("/edges/output", edges, 0),
             name=_text(file.attrs.get("name", "graph")), producer=_text(file.attrs.get("producer", "")),
-            samples_per_step=int(file.attrs.get("samples_per_step", 1)))
+            samples_per_step=_samples(path, file))
+    _check_ranges(path, graph)
+    return graph
+
+
+def _check_ranges(path: object, graph: Graph) -> None:
+    """Ids are ids, and no cost is negative."""
+    nodes = graph.num_nodes
+    limits = {"/edges/indices": (graph.target, 0, nodes), "/nodes/op": (graph.op, 0, len(graph.op_types)), "/nodes/alias": (graph.alias, -1, nodes),
+              "/nodes/gradient_of": (graph.gradient_of, -1, nodes), "/nodes/kind": (graph.kind, 0, 3),
+              **{f"/nodes/{name}": (getattr(graph, name), 0, None) for name in ("comp", "mem", "temp")}, "/edges/bytes": (graph.bytes, 0, None)}
+    for name, (values, low, end) in limits.items():
+        wrong = np.flatnonzero((values < low) | (values >= end if end is not None else False))
+        if len(wrong):
+            raise GraphFileError(f"{path}: {name}: value {values[wrong[0]]} at {wrong[0]} is out of range")
 
 
 def read_extra(path: str | os.PathLike[str], name: str) -> bytes | None:
-    """The bytes that :func:`write_graph` stored under ``name``, or None."""
-    with h5py.File(path, "r") as file:
-        return file[name][...].tobytes() if name in file else None
+    """The bytes that :func:`write_graph` stored under ``name``, or None. Raises GraphFileError where that is no bytes."""
+    with _opened(path) as file:
+        if name not in file:
+            return None
+        data = _dataset(path, file, name)
+        if data.dtype != np.uint8 or data.ndim != 1:
+            raise GraphFileError(f"{path}: {name}: expected bytes, found {data.dtype} of shape {data.shape}")
+        content: bytes = data[...].tobytes()
+        return content
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
+    """The file, open for reading; what HDF5 finds wrong inside becomes a GraphFileError."""
+    if not Path(path).is_file():
+        raise GraphFileError(f"{path}: {'a folder, expected a graph file' if Path(path).is_dir() else 'no such file'}")
+    try:
+        with h5py.File(path, "r") as file:
+            yield file
+    except GraphFileError:
+        raise
+    except (OSError, RuntimeError, KeyError, TypeError, UnicodeDecodeError, OverflowError, MemoryError) as error:
+        raise GraphFileError(f"{path}: not an HDF5 file that can be read ({' '.join(str(error).split())[:200]})") from error
+
+
+_EXPANSION = 1100  # gzip makes at most 1032 bytes of one
+_SMALL = 1 << 20  # bytes that may be declared without being stored
+
+
+def _dataset(path: object, file: h5py.File, name: str) -> h5py.Dataset:
+    """A dataset that lies in this file, with no more data than the bytes stored in it can be."""
+    link = file.get(name, getlink=True)
+    if not isinstance(link, h5py.HardLink) and not isinstance(link, h5py.SoftLink):
+        raise GraphFileError(f"{path}: {name}: a link to another file")
+    data = file[name]
+    if not isinstance(data, h5py.Dataset) or data.shape is None:
+        raise GraphFileError(f"{path}: {name}: expected a dataset with values")
+    if data.file.filename != file.filename or data.external or data.is_virtual:
+        raise GraphFileError(f"{path}: {name}: its data lies outside the file")
+    stored = min(data.id.get_storage_size(), os.path.getsize(file.filename))
+    declared = data.size * data.dtype.itemsize
+    chunk = prod(data.chunks) * data.dtype.itemsize if data.chunks else 0
+    if max(declared, chunk) > stored * (_EXPANSION if data.chunks else 1) + _SMALL:
+        raise GraphFileError(f"{path}: {name}: declares {declared} bytes, but only {stored} are stored")
+    return data
+
+
+def _samples(path: object, file: h5py.File) -> int:
+    value = file.attrs.get("samples_per_step", 1)
+    if not isinstance(value, (int, np.integer)) or value < 1:
+        raise GraphFileError(f"{path}: attribute 'samples_per_step': expected a positive integer")
+    return int(value)
 
 
 def _integers(path: object, file: h5py.File, name: str, length: int | None = None, default: int | None = None) -> np.ndarray:
@@ -107,17 +173,25 @@ def _integers(path: object, file: h5py.File, name: str, length: int | None = Non
         if default is None:
             raise GraphFileError(f"{path}: dataset {name} is missing")
         return np.full(length or 0, default, dtype=np.int64)
-    data = file[name]
+    data = _dataset(path, file, name)
     if not np.issubdtype(data.dtype, np.integer) or data.ndim != 1 or (length is not None and len(data) != length):
         raise GraphFileError(f"{path}: {name}: expected {'' if length is None else length} integers, found {data.dtype} of shape {data.shape}")
-    return data[...].astype(np.int64)
+    values = data[...]
+    if values.dtype.kind == "u" and values.dtype.itemsize == 8 and len(values) and values.max() > np.iinfo(np.int64).max:
+        raise GraphFileError(f"{path}: {name}: a value does not fit 63 bits")
+    converted: np.ndarray = values.astype(np.int64)
+    return converted
 
 
 def _names(path: object, file: h5py.File, nodes: int) -> list[str]:
     if "/nodes/name_offsets" not in file:
         return [str(n) for n in range(nodes)]
     offsets = _integers(path, file, "/nodes/name_offsets", nodes + 1).tolist()
+    if "/nodes/name_bytes" not in file or _dataset(path, file, "/nodes/name_bytes").dtype != np.uint8:
+        raise GraphFileError(f"{path}: /nodes/name_bytes: expected bytes")
     raw = file["/nodes/name_bytes"][...].tobytes()
+    if offsets[0] != 0 or offsets[-1] != len(raw) or any(a > b for a, b in zip(offsets, offsets[1:])):
+        raise GraphFileError(f"{path}: /nodes/name_offsets: expected offsets that rise from 0 to {len(raw)}, the length of /nodes/name_bytes")
     return [raw[offsets[n]:offsets[n + 1]].decode("utf-8", errors="replace") for n in range(nodes)]
 
 

@@ -74,14 +74,32 @@ def describe(func: Any) -> Operator:
         reshapes=reshapes, unseen=func.namespace in _UNSEEN, arguments=tuple(a.name for a in schema.arguments))
 
 
+# What a program may not call: PyTorch's own operations on files, processes, networks and its inner state.
+_CLOSED = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd", "symm_mem", "inductor", "inductor_prims", "export", "profiler", "prim",
+                     "debugprims", "debug_mode_ops", "_test", "static_runtime", "_dtensor", "onnx", "streams", "higher_order", "rngprims",
+                     "_native", "sparse"})
+_FILES = frozenset({"aten::from_file"})
+
+
 def resolve(name: str) -> Any:
-    """The overload of a qualified name. Raises ProgramError where this torch has none such."""
+    """The overload of a qualified name. Raises ProgramError where this torch has none such, and for what is no computation on tensors.
+
+    A program comes from a file: nothing else than a registered operator is ever called by its word. Operators of other libraries are found
+    when those are imported.
+    """
     import torch
 
     try:
         space, rest = name.split("::")
         packet, overload = rest.rsplit(".", 1)
-        return getattr(getattr(getattr(torch.ops, space), packet), overload)
+        found = getattr(getattr(getattr(torch.ops, space), packet), overload)
     except (AttributeError, ValueError) as error:
         raise ProgramError(f"operation {name}: torch {torch.__version__} has none of this name "
                            "(a custom operation must be imported before the program is read)") from error
+    if not isinstance(found, torch._ops.OpOverload) or found.namespace in _CLOSED or found._schema.name in _FILES or not _of_tensors(found._schema):
+        raise ProgramError(f"operation {name}: is no computation on tensors, a program may not call it")
+    return found
+
+
+def _of_tensors(schema: Any) -> bool:
+    return any("Tensor" in str(a.type) for a in (*schema.arguments, *schema.returns))

@@ -105,9 +105,10 @@ class Program:
             return found
         if ref.node in self.constants:
             return self.constants[ref.node].spec
-        return self._given()[ref]
+        return self.given()[ref]
 
-    def _given(self) -> dict[Ref, Spec]:
+    def given(self) -> dict[Ref, Spec]:
+        """Geometry of the values of residuals and inputs."""
         known: dict[Ref, Spec] | None = self.__dict__.get("_given_specs")
         if known is None:
             known = {b.ref: b.spec for b in self.bindings} | {i.ref: i.spec for i in self.inputs}
@@ -153,35 +154,30 @@ def load_program(path: str | os.PathLike[str], graph: Graph | None = None) -> tu
         raise ProgramError(f"{path}: holds no program; make the file with python -m pardnn.capture_torch")
     try:
         program = parse_program(raw)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise ProgramError(f"{path}: /{DATASET}: {error}") from error
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        what = "" if isinstance(error, ValueError) else f"not as expected ({type(error).__name__}): "
+        raise ProgramError(f"{path}: /{DATASET}: {what}{error}") from error
     expected = fingerprint(graph)
-    if program.graph != expected:
-        raise ProgramError(f"{path}: /{DATASET} belongs to another graph: made for {program.graph.get('nodes')} nodes and "
-                           f"{program.graph.get('edges')} edges, the file has {expected['nodes']} and {expected['edges']} (or other names)")
-    _check_references(path, program, graph)
+    if not isinstance(program.graph, dict) or program.graph != expected:
+        raise ProgramError(f"{path}: /{DATASET} belongs to another graph: made for {_counts(program.graph)}, "
+                           f"the file has {_counts(expected)} (or other names)")
+    from .program_check import check_program
+
+    try:
+        check_program(program, graph)
+    except ProgramError as error:
+        raise ProgramError(f"{path}: /{DATASET}: {error}") from error
     return graph, program
 
 
-def _check_references(path: object, program: Program, graph: Graph) -> None:
-    """Every value that a node reads is one, and the graph has the edge: else no order of the graph would be safe. O(V + E)."""
-    if len(program.calls) != graph.num_nodes:
-        raise ProgramError(f"{path}: /{DATASET} has {len(program.calls)} nodes, the graph {graph.num_nodes}")
-    edges = set((graph.source * graph.num_nodes + graph.target).tolist())
-    given = program._given()
-    for node, call in enumerate(program.calls):
-        for ref in call.reads() if call is not None else ():
-            source = program.calls[ref.node] if 0 <= ref.node < graph.num_nodes else None
-            exists = 0 <= ref.output < len(source.outputs) + len(source.extras) if source else ref in given or ref.node in program.constants
-            if not exists or ref.node * graph.num_nodes + node not in edges:
-                raise ProgramError(f"{path}: /{DATASET}: node {node} ({graph.names[node]}) reads output {ref.output} of node {ref.node}, "
-                                   f"{'without an edge' if exists else 'which is no value'}")
+def _counts(bound: Any) -> str:
+    return f"{bound.get('nodes')} nodes and {bound.get('edges')} edges" if isinstance(bound, dict) else "nothing"
 
 
 def parse_program(raw: bytes) -> Program:
     """A program from its JSON. Raises ProgramError or ValueError on what is none."""
     content = json.loads(raw)
-    if content.get("format") != "pardnn-torch-program":
+    if not isinstance(content, dict) or content.get("format") != "pardnn-torch-program":
         raise ProgramError("format is not pardnn-torch-program")
     if content["version"] != VERSION:
         raise ProgramError(f"version {content['version']} of the program is not known (this is version {VERSION})")

@@ -94,6 +94,8 @@ class Runner:
         return any(values[ref].untyped_storage()._cdata == address for ref in call.reads())
 
     def _copied(self, tensor: torch.Tensor, spec: Spec) -> torch.Tensor:
+        if spec.offset + spec.span > 64 * tensor.numel() + 4096:
+            raise ProgramError(f"an output of shape {list(spec.shape)} with strides {list(spec.strides)}: expected a layout without such gaps")
         self.laid_out_again += 1
         whole = torch.empty(spec.offset + spec.span, dtype=tensor.dtype, device=tensor.device)
         return lazily(whole.as_strided(spec.shape, spec.strides, spec.offset), spec).copy_(tensor)
@@ -109,7 +111,9 @@ def flat_outputs(result: Any, count: int) -> list[torch.Tensor | None]:
 
 
 def over_storage(tensor: torch.Tensor, spec: Spec) -> torch.Tensor:
-    """Another tensor over the storage of ``tensor``."""
+    """Another tensor over the storage of ``tensor``. Raises ProgramError where it does not fit into it."""
+    if spec.span and (spec.offset + spec.span) * spec.itemsize > tensor.untyped_storage().nbytes():
+        raise ProgramError(f"a tensor of shape {list(spec.shape)} with strides {list(spec.strides)} does not fit into its memory")
     base = torch.empty(0, dtype=getattr(torch, spec.dtype), device=tensor.device)
     found: torch.Tensor = base.set_(tensor.untyped_storage(), spec.offset, spec.shape, spec.strides)  # type: ignore[call-overload]
     return lazily(found, spec)
