@@ -81,6 +81,7 @@ def _case(tf1: Any, name: str, folder: Path, binary: str) -> Case:
         losses = tfrun_models.trained(session, step, STEPS)
         variables = variable_values(session)
         profile = tfrun_models.traced(session, step)
-    captured = capture_graph_def(step.graph_def, fetches=[f.split(":")[0] for f in step.fetches], profile=profile, cut_loops=name == "looped")
+    captured = capture_graph_def(step.graph_def, fetches=[f.split(":")[0] for f in step.fetches], profile=profile, cut_loops=name == "looped",
+                                 unknown_dim=16)  # lists of functional loops tell no shapes
     write_graph(folder / "g.h5", captured)
     return Case(step, losses, variables, captured, folder, binary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,8 @@ from pardnn.place_tensorflow import place_function, place_graph_def, placed_sess
 from pardnn.runtime.placement import read_placement  # noqa: E402
 
 STEPS = 20
-MODELS = ("mlp", "rnn", "convnet", "looped")
+MODELS = ("mlp", "rnn", "convnet", "looped", "functional")
+BODIES = ("While", "StatelessWhile", "If", "StatelessIf")  # a session runs what is in them, under their names
 MOVED = ("Enter", "Exit", "NextIteration", "Switch")  # TensorFlow runs these beside their neighbours
 
 
@@ -57,9 +59,24 @@ def test_operations_run_where_they_are_placed(model: str, case: Callable[[str], 
     for ran in (lanes, parts):
         elsewhere = [(name, device) for name, device in ran if not device.endswith(nodes[name].device) and nodes[name].op not in MOVED]
         assert not elsewhere
-        missing = {name for name in made.graph.names if nodes[name].op not in ("Placeholder", *MOVED)} - {name for name, _ in ran}
+        missing = {name for name in made.graph.names if nodes[name].op not in ("Placeholder", *MOVED, *BODIES)} - {name for name, _ in ran}
         assert all(nodes[name].op == "Const" for name in missing) and len(missing) < 0.05 * len(made.graph.names)
         assert len({device for _, device in ran}) == 4
+
+
+def test_bodies_run_where_their_loop_or_choice_is_placed(case: Callable[[str], Any]) -> None:
+    """While and If are one node each for the placement; all that is computed in them is on its device."""
+    made = case("functional")
+    definition = placed_step(made, 4)
+    device = {node.name: node.device for node in definition.node if node.op in BODIES}
+    with placed_session(definition, threads=1) as session:
+        session.run(made.step.init)
+        metadata = traced(session, made.step)
+    found = [(node, re.match(r"(.+)/(body|cond|then|else)/_\d+/[^_]", node.name)) for part in metadata.partition_graphs for node in part.node]
+    inner = [(node, match.group(1)) for node, match in found if match and match.group(1) in device and node.op not in ("Identity", "_Send", "_HostSend")]
+    assert {owner for _, owner in inner} == set(device) and any("MatMul" in node.op for node, _ in inner)
+    elsewhere = [(node.name, node.device) for node, owner in inner if not node.device.endswith(device[owner])]
+    assert not elsewhere
 
 
 def test_a_function_s_step_equals_the_function(partition: Callable[[Path, int], Path], tmp_path: Path) -> None:

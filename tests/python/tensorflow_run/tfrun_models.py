@@ -108,6 +108,20 @@ def looped() -> Step:
     return Step(graph.as_graph_def(), ["train", "loss:0"], "init", lambda i: {"x:0": _random(i, 8, 16)})
 
 
+def functional() -> Step:
+    """Loops and choices of TensorFlow 2 (While, If), whose bodies are functions that read a variable's handle."""
+    with tf.Graph().as_default() as graph:
+        tf1.set_random_seed(4)
+        x = tf1.placeholder(tf.float32, [8, 16], name="x")
+        w, v = (tf1.get_variable(name, [16, 16], use_resource=True) for name in "wv")
+        _, h = tf.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w))), [tf.constant(0), tf.matmul(x, v)], maximum_iterations=3)
+        h = tf.cond(tf.reduce_sum(h) > 0, lambda: tf.matmul(h, v), lambda: -h)
+        loss = tf.reduce_mean(tf.square(h - 0.5), name="loss")
+        tf1.train.GradientDescentOptimizer(0.1).minimize(loss, name="train")
+        tf1.global_variables_initializer()
+    return Step(graph.as_graph_def(), ["train", "loss:0"], "init", lambda i: {"x:0": _random(i, 8, 16)})
+
+
 def _random(seed: int, *shape: int) -> Any:
     return np.random.RandomState(seed).rand(*shape).astype(np.float32)
 
