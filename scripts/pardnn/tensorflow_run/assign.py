@@ -78,7 +78,8 @@ def _of_groups(flat: FlatGraph, leader: list[int], given: list[int]) -> list[int
         group = leader[n]
         if chosen[group] not in (_UNDECIDED, device):
             raise PlaceError(f"nodes '{flat.names[first[group]]}' and '{flat.names[n]}' are on devices {chosen[group]} and {device}, "
-                             "but TensorFlow keeps them on one (a _class, a reference or a resource ties them)")
+                             "but TensorFlow keeps them on one (a _class, a reference or a resource ties them); "
+                             "capture with all --fetch names whose nodes the GraphDef holds")
         chosen[group] = device
         first.setdefault(group, n)
     return chosen

@@ -132,3 +132,18 @@ def test_variables_go_in_and_out(case: Callable[[str], Any]) -> None:
             assert all(value.tobytes() == saved[name].tobytes() for name, value in variable_values(session).items())
             if model == "rnn":  # dropout's generators are no variables
                 assert session.run(made.step.fetches, made.step.feeds(3))[-1].tobytes() == made.losses[3]
+
+
+def test_what_no_step_runs_runs_too(case: Callable[[str], Any], tmp_path: Path) -> None:
+    """The saver, the restorer and an evaluation, which the capture left out."""
+    made = case("mlp")
+    checkpoint = {"save/Const:0": str(tmp_path / "checkpoint")}
+    with placed_session(placed_step(made, 4), threads=1) as session:
+        trained(session, made.step, 3)
+        saved = variable_values(session)
+        assert session.run("save/control_dependency:0", checkpoint).decode() == str(tmp_path / "checkpoint")
+        assert 0 <= session.run("accuracy:0", made.step.feeds(0)) <= 1
+        session.run(made.step.fetches, made.step.feeds(3))
+        assert any(value.tobytes() != saved[name].tobytes() for name, value in variable_values(session).items())
+        session.run("save/restore_all", checkpoint)
+        assert all(value.tobytes() == saved[name].tobytes() for name, value in variable_values(session).items())
