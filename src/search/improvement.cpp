@@ -21,7 +21,7 @@ namespace {
 /// A started node of the chain descent, with its set-up.
 constexpr std::int64_t kDescentVisit = 3;
 /// A list that is decoded, emulated and thrown away, for each node and edge.
-constexpr std::int64_t kDecodeVisit = 6;
+constexpr std::int64_t kDecodeVisit = 5;
 /// Of a round, for a graph that is neither tiny nor large.
 constexpr std::int64_t kRoundVisits = 60'000'000;
 /// A candidate is worth so many annealing runs for each unit, no more.
