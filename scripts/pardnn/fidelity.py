@@ -109,6 +109,8 @@ def _method(settings: Settings, machine: str) -> list[str]:
         "They respect colocation and views, and all differ.",
         f"Emulated: by `pardnn evaluate` on a measured machine, links `free`, latency {links.latency[0, 1] / 1e3:.1f} us, bandwidth "
         f"{links.bandwidth[0, 1] / 1e9:.2f} GB/s, policy fifo (states of a search by priority: theirs). Times of nodes {costs}.",
+        "With copies: the same order of nodes, but messages take time of the cores of sender and receiver, as measured with messages of the runtime apart from "
+        "these steps, and the link has what is left of a message's time.",
         f"Measured: the runtime runs each placement in the order of its emulated run, all of them in one start of the processes: {settings.rounds} rounds over "
         f"all placements, each time from the same state with {settings.warm_up} steps to warm up and {settings.steps} that count. A step lasts from the "
         "first process's start to the last one's end; the median counts. The losses of all placements are the same. Live bytes: each storage that a process "
@@ -119,7 +121,7 @@ def _method(settings: Settings, machine: str) -> list[str]:
 def _limits(settings: Settings) -> list[str]:
     return [
         f"This host has {os.cpu_count()} cores for {settings.devices} processes, their threads that send and receive, and whatever else runs; "
-        "messages are copied by these same cores, which the emulated run does not know.",
+        "messages are copied by these same cores, which the emulated run does not know (on GPUs, copies are made beside the computation).",
         "Links `free` have no contention: two messages at once are as fast as one.",
         "Caches and memory bandwidth are shared by the processes; times of nodes are those of one process alone.",
         "The runtime keeps the order of the emulated run; a scheduler that takes what is ready would differ.",

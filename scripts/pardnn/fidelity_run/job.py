@@ -36,10 +36,13 @@ class Job:
 @dataclass
 class Measured:
     """Of one placement. ``seconds``: of each step, from the first rank's start to the last one's end. ``peaks``: live bytes of each rank at the worst
-    moment. ``sent``: values and ``sent_bytes`` that pass between ranks in a step. ``losses``: numbers that the first step returned."""
+    moment. ``cpu``: seconds of a core that each rank used in a step, its threads included, mean. ``sent``: values and ``sent_bytes`` that pass between
+    ranks in a step. ``losses``: numbers that the first step returned.
+    """
 
     seconds: list[float]
     peaks: list[int]
+    cpu: list[float]
     sent: int
     sent_bytes: int
     losses: list[float]

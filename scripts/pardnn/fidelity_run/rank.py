@@ -23,6 +23,7 @@ from ..runtime.state_file import device_state, synthetic_state
 from ..torch_step.program import load_program
 from ..torch_step.replay import Runner
 from .job import Job, Measured, read_job, write_results
+from .messages import MessageCost, measure, write_cost
 from .profile import Profile
 
 MODULE = "pardnn.fidelity_run.rank"
@@ -44,8 +45,10 @@ def main() -> int:
         for _ in range(job.rounds):
             for number in range(len(candidates)):
                 rank.visit(number)
+        cost = rank.messages()
         if ranks.rank == 0:
             write_results(folder, rank.measured)
+            write_cost(folder, cost)
             if rank.profile:
                 rank.profile.write(folder)
         dist.barrier()
@@ -70,7 +73,7 @@ class _Rank:
     def add(self, placement: Placement) -> None:
         plan = plan_step(self.program, self.graph, placement, only=[self.ranks.rank])
         self.plans.append(plan)
-        self.measured.append(Measured([], [0] * self.ranks.world, sum(not t.token for t in plan.transfers), plan.bytes_sent, []))
+        self.measured.append(Measured([], [0] * self.ranks.world, [0.0] * self.ranks.world, sum(not t.token for t in plan.transfers), plan.bytes_sent, []))
 
     def visit(self, number: int) -> None:
         """Steps of one placement, from the same state each time."""
@@ -87,12 +90,13 @@ class _Rank:
             inputs = {slot.index: batch(slot.index) for slot in self.program.inputs}
             runner.step = step
             dist.barrier()
-            begin = time.perf_counter()
+            begin, used = time.perf_counter(), time.process_time()
             made = engine.step(inputs.__getitem__)
-            end = time.perf_counter()
-            seconds = self._seconds(begin, end)
+            end, used = time.perf_counter(), time.process_time() - used
+            times = self._everyones([begin, end, used])
             if step >= job.warm_up:
-                found.seconds.append(seconds)
+                found.seconds.append(max(t[1] for t in times) - min(t[0] for t in times))  # all ranks are on one host, with one clock
+                found.cpu = [before + t[2] / (job.rounds * job.steps) for before, t in zip(found.cpu, times)]
                 if self.profile:
                     self.profile.step_over(end)
             elif self.profile:
@@ -100,18 +104,19 @@ class _Rank:
             if step == 0:
                 found.losses = self._numbers(made)
         channels.close()
-        found.peaks = [max(a, b) for a, b in zip(found.peaks, self._peaks(engine.meter.peak))]
+        found.peaks = [max(a, int(b[0])) for a, b in zip(found.peaks, self._everyones([engine.meter.peak]))]
 
-    def _seconds(self, begin: float, end: float) -> float:
-        """All ranks are on one host, with one clock."""
-        times = [torch.zeros(2, dtype=torch.float64) for _ in range(self.ranks.world)]
-        dist.all_gather(times, torch.tensor([begin, end], dtype=torch.float64))
-        return max(float(t[1]) for t in times) - min(float(t[0]) for t in times)
+    def messages(self) -> MessageCost:
+        channels = GroupChannels(self.ranks.rank, self.job.devices, 1, self.cpu, timedelta(seconds=self.job.timeout))
+        cost = measure(channels, self.ranks.rank, self._everyones)
+        channels.close()
+        return cost
 
-    def _peaks(self, own: int) -> list[int]:
-        peaks = [torch.zeros(1, dtype=torch.int64) for _ in range(self.ranks.world)]
-        dist.all_gather(peaks, torch.tensor([own]))
-        return [int(p) for p in peaks]
+    def _everyones(self, own: list[float]) -> list[list[float]]:
+        """The numbers of each rank."""
+        numbers = [torch.zeros(len(own), dtype=torch.float64) for _ in range(self.ranks.world)]
+        dist.all_gather(numbers, torch.tensor(own, dtype=torch.float64))
+        return [[float(n) for n in theirs] for theirs in numbers]
 
     def _numbers(self, made: dict[str, torch.Tensor]) -> list[float]:
         """Outputs without dimensions, of whichever rank has them."""

@@ -20,6 +20,7 @@ from ..torch_step.program import DATASET
 from .draw import Candidate, draw
 from .errors import FidelityError
 from .job import Job, Measured, read_results, write_job
+from .messages import read_cost, with_copies
 from .profile import read_profile
 from .program import judged, searched
 from .table import Row, Table
@@ -73,13 +74,16 @@ def compare(path: Path, machine: str, settings: Settings, folder: Path, said: Ca
     said(f"{graph.name}: {len(candidates)} placements, emulated {min(t.makespan for t in told) / 1e6:.1f} to {max(t.makespan for t in told) / 1e6:.1f} ms")
     found = _measure(Job(str(path), machine, settings.devices, settings.rounds, settings.steps, settings.warm_up, timeout=settings.timeout), candidates, folder)
     _check_losses(path, candidates, found)
-    rows = [Row(c.name, c.kind, t.makespan / 1e6, [1e3 * s for s in m.seconds], t.peaks, m.peaks, m.sent, m.sent_bytes)
+    cost = read_cost(folder)
+    rows = [Row(c.name, c.kind, t.makespan / 1e6, with_copies(graph, c, links, cost) / 1e6, [1e3 * s for s in m.seconds], t.peaks, m.peaks,
+                [1e3 * s for s in m.cpu], m.sent, m.sent_bytes)
             for c, t, m in zip(candidates, told, found)]
     if settings.profile:
         plain = dataclasses.replace(graph, comp=captured)
         for row, c in zip(rows, candidates):
             row.as_captured = emulate(plain, c.device, links).makespan / 1e6
-    return Table(graph.name, graph.num_nodes, settings.devices, captured_work=int(captured.sum()) / 1e6, work=int(graph.comp.sum()) / 1e6, rows=rows)
+    return Table(graph.name, graph.num_nodes, settings.devices, captured_work=int(captured.sum()) / 1e6, work=int(graph.comp.sum()) / 1e6, rows=rows,
+                 message=cost)
 
 
 def _profiled(path: Path, graph: Graph, machine: str, settings: Settings, folder: Path, said: Callable[[str], None]) -> Int64:

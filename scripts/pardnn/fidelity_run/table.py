@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .messages import MessageCost
 from .spearman import spearman
 
 ASKED = 0.9  # rank correlation
@@ -18,15 +19,18 @@ LEAST, MOST = 0.95, 1.10  # emulated by live bytes
 class Row:
     """One placement. ``emulated``, ``measured`` (each step): ms; ``emulated_peaks``, ``live_peaks``: bytes of each device; ``sent`` values and bytes a step.
 
-    ``as_captured``: emulated with the costs of the graph file where others were used, ms.
+    ``with_copies``: emulated with the cores' own work on messages, ms. ``cpu``: ms of a core that each process used, its threads
+    included. ``as_captured``: emulated with the costs of the graph file where others were used, ms.
     """
 
     name: str
     kind: str
     emulated: float
+    with_copies: float
     measured: list[float]
     emulated_peaks: list[int]
     live_peaks: list[int]
+    cpu: list[float]
     sent: int
     sent_bytes: int
     as_captured: float | None = None
@@ -52,7 +56,10 @@ class Row:
 
 @dataclass
 class Table:
-    """A graph's rows. ``captured_work``: ms of all nodes by the graph file, ``work``: by the costs that were emulated."""
+    """A graph's rows. ``captured_work``: ms of all nodes by the graph file, ``work``: by the costs that were emulated.
+
+    ``message``: what messages cost the cores.
+    """
 
     graph: str
     nodes: int
@@ -60,6 +67,7 @@ class Table:
     captured_work: float
     work: float
     rows: list[Row]
+    message: MessageCost
 
     def correlation(self, of: str = "median", emulated: str = "emulated") -> float:
         """Spearman between a column of emulated and one of measured times."""
@@ -71,10 +79,9 @@ class Table:
         ratios = [ratio for row in self.rows for ratio in row.memory_ratios]
         return min(ratios), max(ratios)
 
-    @property
-    def error(self) -> float:
-        """Median of the relative differences of emulated from measured times."""
-        apart = sorted(abs(r.emulated / r.median - 1) for r in self.rows)
+    def apart(self, emulated: str = "emulated") -> float:
+        """Median of the relative differences of a column of emulated from measured times."""
+        apart = sorted(abs(getattr(r, emulated) / r.median - 1) for r in self.rows)
         return apart[len(apart) // 2]
 
 
@@ -83,14 +90,15 @@ def csv_text(tables: Sequence[Table]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     devices = max(t.devices for t in tables)
-    writer.writerow(["graph", "placement", "kind", "emulated_ms", "as_captured_ms", "measured_ms", "measured_least_ms", "steps", "values_sent", "bytes_sent",
-                     *(f"{what}_peak_{d}" for d in range(devices) for what in ("emulated", "live"))])
+    writer.writerow(["graph", "placement", "kind", "emulated_ms", "with_copies_ms", "as_captured_ms", "measured_ms", "measured_least_ms",
+                     "steps", "values_sent", "bytes_sent",
+                     *(f"{what}_{d}" for d in range(devices) for what in ("cpu_ms", "emulated_peak", "live_peak"))])
     for table in tables:
         for r in table.rows:
-            peaks = [value for pair in zip(r.emulated_peaks, r.live_peaks) for value in pair]
+            of_devices = [value for cpu, *pair in zip(r.cpu, r.emulated_peaks, r.live_peaks) for value in (f"{cpu:.3f}", *pair)]
             captured = "" if r.as_captured is None else f"{r.as_captured:.3f}"
-            writer.writerow([table.graph, r.name, r.kind, f"{r.emulated:.3f}", captured, f"{r.median:.3f}", f"{r.least:.3f}", len(r.measured), r.sent,
-                             r.sent_bytes, *peaks])
+            writer.writerow([table.graph, r.name, r.kind, f"{r.emulated:.3f}", f"{r.with_copies:.3f}", captured, f"{r.median:.3f}", f"{r.least:.3f}",
+                             len(r.measured), r.sent, r.sent_bytes, *of_devices])
     return out.getvalue()
 
 
@@ -99,9 +107,12 @@ def summary_lines(table: Table) -> list[str]:
     least, most = table.memory
     lines = [f"rank correlation (Spearman) of emulated and measured step time: {table.correlation():.3f} (least step: {table.correlation('least'):.3f}); "
              f"asked: {ASKED}"]
+    m = table.message
+    lines.append(f"with the cores' own work on messages: {table.correlation(emulated='with_copies'):.3f} (sender {m.send / 1e3:.0f} us + {m.send_byte:.2f} ns "
+                 f"a byte, receiver {m.receive / 1e3:.0f} us + {m.receive_byte:.2f} ns a byte)")
     if table.rows[0].as_captured is not None:
         lines.append(f"with the costs of the graph file instead: {table.correlation(emulated='as_captured'):.3f}")
-    lines.append(f"step time: emulated differs from measured by {table.error:.1%} in the median")
+    lines.append(f"step time: emulated differs from measured by {table.apart():.1%} in the median, with that work by {table.apart('with_copies'):.1%}")
     lines.append(f"memory: emulated by live peak {least:.3f} to {most:.3f} over all devices; asked: {LEAST} to {MOST}")
     return lines
 
@@ -109,17 +120,23 @@ def summary_lines(table: Table) -> list[str]:
 def markdown(tables: Sequence[Table], method: Sequence[str], limits: Sequence[str]) -> str:
     """The whole report."""
     lines = ["# Emulated against measured runs", "", *(paragraph + "\n" for paragraph in method), "Limits:", "", *(f"- {limit}" for limit in limits), ""]
-    lines += ["| graph | nodes | placements | Spearman, median step | least step | with the file's costs | times apart, median | memory, least | greatest |",
-              "|---|---|---|---|---|---|---|---|---|"]
+    lines += ["| graph | nodes | placements | Spearman | least steps | with copies | file's costs | times apart | with copies | memory, least | most |",
+              "|---|---|---|---|---|---|---|---|---|---|---|"]
     for t in tables:
         captured = f"{t.correlation(emulated='as_captured'):.3f}" if t.rows[0].as_captured is not None else "-"
-        lines.append(f"| {t.graph} | {t.nodes:,} | {len(t.rows)} | {t.correlation():.3f} | {t.correlation('least'):.3f} | {captured} | {t.error:.1%} | "
-                     f"{t.memory[0]:.3f} | {t.memory[1]:.3f} |")
+        lines.append(f"| {t.graph} | {t.nodes:,} | {len(t.rows)} | {t.correlation():.3f} | {t.correlation('least'):.3f} "
+                     f"| {t.correlation(emulated='with_copies'):.3f} | {captured} | {t.apart():.1%} | {t.apart('with_copies'):.1%} | {t.memory[0]:.3f} "
+                     f"| {t.memory[1]:.3f} |")
     for t in tables:
         lines += ["", f"## {t.graph}", "",
                   f"Work of all nodes: {t.work:.1f} ms ({t.captured_work:.1f} ms in the graph file). Peaks: MiB, emulated / live, device by device.", "",
-                  "| placement | kind | emulated ms | measured ms | least ms | values sent | MiB sent | peaks |", "|---|---|---|---|---|---|---|---|"]
+                  f"A message costs its sender {t.message.send / 1e3:.0f} us and {t.message.send_byte:.2f} ns a byte of a core, its receiver "
+                  f"{t.message.receive / 1e3:.0f} us and {t.message.receive_byte:.2f} ns a byte.", "",
+                  "| placement | kind | emulated ms | with copies | measured ms | least ms | cores' ms | values sent | MiB sent | peaks |",
+                  "|---|---|---|---|---|---|---|---|---|---|"]
         for r in sorted(t.rows, key=lambda r: r.emulated):
             peaks = ", ".join(f"{e / 2**20:.1f} / {live / 2**20:.1f}" for e, live in zip(r.emulated_peaks, r.live_peaks))
-            lines.append(f"| {r.name} | {r.kind} | {r.emulated:.1f} | {r.median:.1f} | {r.least:.1f} | {r.sent:,} | {r.sent_bytes / 2**20:.1f} | {peaks} |")
+            cpu = ", ".join(f"{ms:.0f}" for ms in r.cpu)
+            lines.append(f"| {r.name} | {r.kind} | {r.emulated:.1f} | {r.with_copies:.1f} | {r.median:.1f} | {r.least:.1f} | {cpu} | {r.sent:,} "
+                         f"| {r.sent_bytes / 2**20:.1f} | {peaks} |")
     return "\n".join(lines) + "\n"
