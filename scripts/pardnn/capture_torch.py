@@ -20,6 +20,7 @@ import ast
 import importlib.util
 import inspect
 import sys
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         _run(options)
+    except KeyboardInterrupt:
+        print("pardnn.capture_torch: stopped", file=sys.stderr)
+        return 130
+    except SystemExit as error:
+        return _refuse(f"{options.model}: it ends the program (exit code {error.code}) instead of returning a step")
     except (ValueError, OSError) as error:
         return _refuse(str(error) if isinstance(error, (CaptureError, OSError)) else f"{_where(error)}{error}")
     except Exception as error:
@@ -89,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> None:
     from .costs import cost_model, finish
+    from .graph_file import check_target
 
     try:
         import torch
@@ -101,6 +108,10 @@ def _run(options: argparse.Namespace) -> None:
     from .torch_step.report import report
     from .torch_step.step import as_step
 
+    for option, value in (("--lr", options.lr), ("--clip", options.clip)):
+        if value is not None and not (isfinite(value) and value > 0):
+            raise CaptureError(f"{option} {value}: expected a positive number")
+    check_target(options.output)
     costs = cost_model(options.costs)
     function, arguments = _function(options.model), _arguments(options.arguments)
     _check_arguments(function, arguments, options.model)
@@ -135,7 +146,10 @@ def _function(text: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(spec.name, module)
     sys.path.insert(0, str(Path(file).resolve().parent))
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise CaptureError(f"{error.filename or file}:{error.lineno or 1}: {error.msg}") from error
     found = getattr(module, name, None)
     if not callable(found):
         raise CaptureError(f"{file}: has no function '{name}'")

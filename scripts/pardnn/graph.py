@@ -196,13 +196,18 @@ def _merged(source: Int64, target: Int64, size: Int64, output: Int64) -> tuple[I
     return source[keep], target[keep], size[keep], output[keep]
 
 
+def printable(text: str) -> str:
+    """The text with '?' for each control character."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def unique_names(names: Iterable[str]) -> list[str]:
     """The names, in order; control characters become '?', an empty name its index, and a repeated one gets '#2', '#3', ..."""
     taken: set[str] = set()
     counts: dict[str, int] = {}
     result = []
     for index, name in enumerate(names):
-        name = "".join(c if c.isprintable() else "?" for c in name) or f"node{index}"
+        name = printable(name) or f"node{index}"
         candidate = name
         while candidate in taken:
             counts[name] = counts.get(name, 1) + 1

@@ -13,7 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from .graph import Graph
+from .graph import Graph, printable
 
 _OPTIONAL = {"temp": 0, "kind": 0, "colocation": -1, "alias": -1, "fixed": -1, "gradient_of": -1}
 
@@ -28,15 +28,14 @@ def write_graph(path: str | os.PathLike[str], graph: Graph, extra: dict[str, byt
     ``extra``: more datasets of bytes by name, say ``{"program": ...}``, which other readers ignore. Raises OSError where the disk does.
     """
     target = Path(path)
+    check_target(path)
+    content = _image(graph, extra or {})
     handle, scratch = tempfile.mkstemp(dir=target.parent or Path("."), prefix=f".{target.name}.", suffix=".tmp")
-    os.close(handle)
     try:
-        with h5py.File(scratch, "w") as file:
-            _fill(file, graph)
-            for name, content in (extra or {}).items():
-                file.create_dataset(name, data=np.frombuffer(content, dtype=np.uint8), chunks=True, compression="gzip", compression_opts=4)
-        with open(scratch, "rb") as written:
-            os.fsync(written.fileno())
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(scratch, 0o666 & ~mask)
@@ -46,8 +45,28 @@ def write_graph(path: str | os.PathLike[str], graph: Graph, extra: dict[str, byt
         raise
 
 
+def _image(graph: Graph, extra: dict[str, bytes]) -> bytes:
+    """The file's content, compressed as it will lie there. HDF5 never meets the disk: where that is full, it ends the process."""
+    with h5py.File("graph.h5", "w", driver="core", backing_store=False) as file:
+        _fill(file, graph)
+        for name, content in extra.items():
+            file.create_dataset(name, data=np.frombuffer(content, dtype=np.uint8), chunks=True, compression="gzip", compression_opts=4)
+        file.flush()
+        image: bytes = file.id.get_file_image()
+    return image
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Raises OSError, one line, where no file can be written: worth asking before long work."""
+    target = Path(path)
+    if not target.name or (target.exists() and not target.is_file()):
+        raise IsADirectoryError(f"{path or 'an empty name'}: expected the name of a file to write, it is a folder or a device")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path}: its folder does not exist")
+
+
 def _fill(file: h5py.File, graph: Graph) -> None:
-    file.attrs.update({"format": "pardnn-graph", "version": 1, "name": graph.name, "producer": graph.producer,
+    file.attrs.update({"format": "pardnn-graph", "version": 1, "name": printable(graph.name), "producer": graph.producer,
                        "samples_per_step": graph.samples_per_step})
     for key, note in graph.notes.items():
         file.attrs[key] = note

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import torch
@@ -54,7 +55,10 @@ def capture_step(step: Step, costs: CostModel | str, *, micro_batches: int = 1, 
 
     ``costs``: a cost model, or what :func:`pardnn.costs.cost_model` makes one of (``roofline:V100``).
     """
+    step.check()
     optimizer = step.optimizer(step.module.parameters())
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise CaptureError(f"optimizer: its function returns {type(optimizer).__name__}, expected a torch.optim.Optimizer")
     leaves, tree = pytree.tree_flatten(tuple(step.inputs))
     tensors = [i for i, t in enumerate(leaves) if isinstance(t, torch.Tensor)]
     batch = batch_size(step.inputs)
@@ -86,6 +90,8 @@ def capture(step_fn: Callable[..., Any], example_inputs: Sequence[Any], *, modul
     reads become constants. What it returns (nested) are the program's outputs. Raises CaptureError where the step depends on data.
     ``data``: the step is run on the real tensors, once and with its effects, and recorded; the optimizers' state has to be there already.
     """
+    if samples is not None and samples < 1:
+        raise CaptureError(f"samples: expected a positive number, found {samples}")
     leaves, tree = pytree.tree_flatten(tuple(example_inputs))
     tensors = [i for i, t in enumerate(leaves) if isinstance(t, torch.Tensor)]
     labels = input_names(step_fn, example_inputs)
@@ -99,7 +105,7 @@ def capture(step_fn: Callable[..., Any], example_inputs: Sequence[Any], *, modul
     found = _capture(run, [leaves[i] for i in tensors], [f"input/{labels[i]}" for i in tensors], [(n, 0, 1) for n in range(len(tensors))],
                      _named(modules, "module"), list(_named(optimizers, "optimizer").values()), costs, device,
                      name or getattr(step_fn, "__name__", "step"), data)
-    found.graph.samples_per_step = samples if samples is not None else batch_size(example_inputs)
+    found.graph.samples_per_step = samples if samples is not None else max(1, batch_size(example_inputs))
     return found
 
 
@@ -120,6 +126,7 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
              slots: Sequence[tuple[int, int, int]], modules: dict[str, Any], optimizers: list[torch.optim.Optimizer], costs: CostModel | str,
              device: str, name: str, data: bool = False) -> Capture:
     model = cost_model(costs) if isinstance(costs, str) else costs
+    _check_modules(modules)
     _check_optimizers(modules, optimizers)
     if device == "cuda" and not torch.backends.cuda.is_built():
         raise CaptureError(f"device cuda: this PyTorch ({torch.__version__}) is built without CUDA; its operations cannot be recorded here")
@@ -162,7 +169,7 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
     graph, program, coverage = build(recording, model, name=name, producer=f"pardnn capture_torch, PyTorch {torch.__version__}")
     program.device, program.torch_version, program.graph = device, torch.__version__, fingerprint(graph)
     program.settings = {"foreach": False, "fused": False, "capturable": True, "identical_views_left_out": recorder.elided,
-                        "constant_rates": [{k: v for k, v in group.items() if k in ("lr", "weight_decay") and isinstance(v, (int, float))}
+                        "constant_rates": [{k: v for k, v in group.items() if k in ("lr", "weight_decay") and isinstance(v, (int, float)) and isfinite(v)}
                                            for o in optimizers for group in o.param_groups]}
     return Capture(graph, program, coverage, recorder.warnings)
 
@@ -200,6 +207,18 @@ def _updated_without_gradient(recorder: Recorder, bindings: Sequence[Binding]) -
     """Names of parameters that the step writes and that ``backward()`` gave no gradient."""
     written = written_residuals(recorder.records)
     return [b.name for b in bindings if b.role == "parameter" and b.ref.node in written and b.ref.node not in recorder.gradients]
+
+
+def _check_modules(modules: dict[str, Any]) -> None:
+    for prefix, module in modules.items():
+        if not isinstance(module, torch.nn.Module):
+            raise CaptureError(f"modules: expected torch.nn.Module, found {type(module).__name__}")
+        for path, part in module.named_modules():
+            label = ".".join(p for p in (prefix, path) if p) or "the module"
+            if isinstance(part, torch.jit.ScriptModule):
+                raise CaptureError(f"{label} is compiled by TorchScript, whose state cannot be replaced; give the module as it was written")
+            if any(isinstance(p, (torch.nn.parameter.UninitializedParameter, torch.nn.parameter.UninitializedBuffer)) for p in (*part._parameters.values(), *part._buffers.values())):
+                raise CaptureError(f"{label}: {type(part).__name__} has parameters without a shape; run the module once, or give the sizes")
 
 
 def _check_optimizers(modules: dict[str, Any], optimizers: Sequence[torch.optim.Optimizer]) -> None:

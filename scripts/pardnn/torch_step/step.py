@@ -30,6 +30,27 @@ class Step:
     samples: int | None = None
     name: str = ""
 
+    def check(self) -> None:
+        """Raises CaptureError, one line, for what no step can be made of."""
+        for what, value in (("loss", self.loss), ("optimizer", self.optimizer)):
+            if not callable(value):
+                expected = "a function of the parameters, like lambda p: AdamW(p)" if what == "optimizer" else "a function of the module and the inputs"
+                raise CaptureError(f"{what}: expected {expected}, found {type(value).__name__}")
+        if not isinstance(self.inputs, (list, tuple)):
+            raise CaptureError(f"inputs: expected a tuple of the loss function's arguments, found {type(self.inputs).__name__}")
+        if self.clip is not None and not (isinstance(self.clip, (int, float)) and self.clip > 0):
+            raise CaptureError(f"clip: expected a positive number, found {self.clip!r}")
+        if self.batch() < 1:
+            raise CaptureError(f"a step of {self.batch()} samples: expected at least one")
+        try:
+            signature = inspect.signature(self.loss)
+        except (TypeError, ValueError):
+            return
+        try:
+            signature.bind(self.module, *self.inputs)
+        except TypeError as error:
+            raise CaptureError(f"loss{signature}: called with the module and {len(self.inputs)} inputs: {error}") from error
+
     def batch(self) -> int:
         """Samples per step."""
         return self.samples if self.samples is not None else batch_size(self.inputs)
@@ -76,7 +97,7 @@ def train_step(step: Step, optimizer: torch.optim.Optimizer, parts: Sequence[Any
     total: torch.Tensor | None = None
     for index, inputs in enumerate(parts):
         phase("", f"mb{index}" if len(parts) > 1 else "")
-        loss = step.loss(step.module, *inputs)
+        loss = _scalar(step.loss(step.module, *inputs))
         if len(parts) > 1:
             loss = loss / len(parts)
         loss.backward()
@@ -90,6 +111,16 @@ def train_step(step: Step, optimizer: torch.optim.Optimizer, parts: Sequence[Any
     phase("", "")
     assert total is not None
     return {"loss": total}
+
+
+def _scalar(loss: Any) -> torch.Tensor:
+    if not isinstance(loss, torch.Tensor):
+        raise CaptureError(f"the loss function returns {type(loss).__name__}, expected a scalar tensor")
+    if loss.numel() != 1:
+        raise CaptureError(f"the loss function returns a tensor of shape {list(loss.shape)}, expected a scalar (a mean over samples)")
+    if not loss.requires_grad:
+        raise CaptureError("the loss depends on no parameter that requires a gradient: nothing can be trained")
+    return loss
 
 
 def input_names(function: Callable[..., Any], inputs: Sequence[Any], skip: int = 0) -> list[str]:
