@@ -70,9 +70,9 @@ def _run(told: argparse.Namespace) -> None:
             tables.append(compare(Path(path), machine, settings, folder, lambda text: print(text, flush=True)))
             for line in summary_lines(tables[-1]):
                 print(f"  {line}", flush=True)
-    write_text(told.output, csv_text(tables))
-    if told.md:
-        write_text(told.md, markdown(tables, _method(settings, machine), _limits(settings)))
+            write_text(told.output, csv_text(tables))  # after each graph, so that what is measured is kept
+            if told.md:
+                write_text(told.md, markdown(tables, _method(settings, machine), _limits(settings)))
     print("written     " + ", ".join(filter(None, (told.output, told.md))))
 
 
