@@ -217,7 +217,8 @@ def _check_modules(modules: dict[str, Any]) -> None:
             label = ".".join(p for p in (prefix, path) if p) or "the module"
             if isinstance(part, torch.jit.ScriptModule):
                 raise CaptureError(f"{label} is compiled by TorchScript, whose state cannot be replaced; give the module as it was written")
-            if any(isinstance(p, (torch.nn.parameter.UninitializedParameter, torch.nn.parameter.UninitializedBuffer)) for p in (*part._parameters.values(), *part._buffers.values())):
+            lazy = (torch.nn.parameter.UninitializedParameter, torch.nn.parameter.UninitializedBuffer)
+            if any(isinstance(p, lazy) for p in (*part._parameters.values(), *part._buffers.values())):
                 raise CaptureError(f"{label}: {type(part).__name__} has parameters without a shape; run the module once, or give the sizes")
 
 

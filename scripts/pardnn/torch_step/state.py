@@ -39,8 +39,7 @@ def load_state(program: Program, tensors: Mapping[str, torch.Tensor], optimizers
             continue
         source = _source(binding, tensors, optimizers)
         if binding.ref.node not in storages:
-            storages[binding.ref.node] = torch.empty(_elements(program, binding.ref.node, binding.spec.itemsize),
-                                                     dtype=getattr(torch, binding.spec.dtype), device=device)
+            storages[binding.ref.node] = _memory(program, binding, device)
         view = found[binding.ref] = over_storage(storages[binding.ref.node], binding.spec)
         if isinstance(source, torch.Tensor):
             if tuple(source.shape) != binding.spec.shape:
@@ -49,6 +48,14 @@ def load_state(program: Program, tensors: Mapping[str, torch.Tensor], optimizers
         else:
             view.fill_(source)
     return found
+
+
+def _memory(program: Program, binding: Binding, device: torch.device | str) -> torch.Tensor:
+    elements = _elements(program, binding.ref.node, binding.spec.itemsize)
+    try:
+        return torch.empty(elements, dtype=getattr(torch, binding.spec.dtype), device=device)
+    except RuntimeError as error:  # torch.OutOfMemoryError is one
+        raise ProgramError(f"{binding.role} '{binding.name}' needs {elements * binding.spec.itemsize} bytes on {device}, which are not there") from error
 
 
 def _elements(program: Program, node: int, itemsize: int) -> int:

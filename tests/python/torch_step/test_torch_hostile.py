@@ -12,9 +12,10 @@ from torch_step_support import captured, seeded  # noqa: E402
 from pardnn.graph_file import write_graph  # noqa: E402
 from pardnn.torch_step.errors import ProgramError  # noqa: E402
 from pardnn.torch_step.operators import resolve  # noqa: E402
-from pardnn.torch_step.program import dump_program, load_program  # noqa: E402
+from pardnn.torch_step.program import Binding, Program, dump_program, load_program  # noqa: E402
 from pardnn.torch_step.replay import Runner, over_storage  # noqa: E402
-from pardnn.torch_step.values import Spec  # noqa: E402
+from pardnn.torch_step.state import load_state  # noqa: E402
+from pardnn.torch_step.values import Ref, Spec  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -184,3 +185,11 @@ def _damage(value, draw):
 def test_a_tensor_that_does_not_fit_its_memory_is_refused():
     with pytest.raises(ProgramError, match="does not fit"):
         over_storage(torch.zeros(4), Spec((1 << 30,), (1,), 0, "float32", 4))
+
+
+def test_state_larger_than_any_memory_is_named():
+    """The graph says that the node has so many bytes, so the program is one; there is no such memory."""
+    spec = Spec((1 << 58,), (1,), 0, "float32", 4)
+    program = Program([None], [Binding("weight", Ref(0, 0), "parameter", spec)], [], {}, [])
+    with pytest.raises(ProgramError, match=f"parameter 'weight' needs {1 << 60} bytes on cpu"):
+        load_state(program, {"weight": torch.zeros(1)})
