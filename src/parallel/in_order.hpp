@@ -17,9 +17,12 @@
 namespace pardnn {
 
 /// How many steps may run side by side: as many as there are threads, but on large inputs fewer, since each needs working memory of its
-/// own. `size`: elements that a step works on, nodes and edges for instance. At least 1. Only speed depends on it.
+/// own, and on small ones a single one: where steps take microseconds, handing them on costs more than they do, and a busy machine makes
+/// each hand-over wait for a time slice. `size`: elements that a step works on, nodes and edges for instance. At least 1. Only speed depends on it.
 inline int side_by_side(std::int64_t size) {
   constexpr std::int64_t kElements = 24'000'000;  // of all steps that run at a time
+  constexpr std::int64_t kWorthwhile = 5'000;     // of a step
+  if (size < kWorthwhile) return 1;
   return static_cast<int>(std::clamp<std::int64_t>(kElements / std::max<std::int64_t>(size, 1), 1, allowed_threads()));
 }
 
@@ -53,8 +56,11 @@ void make_in_order(std::int64_t steps, int width, const Make& make, const Take& 
   const auto last = tbb::make_filter<Made, void>(tbb::filter_mode::serial_in_order, [&](const Made& made) {
     if (!over && !take(made.first, std::move(*made.second))) over = true;
   });
+  const auto run = [&] { tbb::parallel_pipeline(static_cast<std::size_t>(ahead * width), first & middle & last); };
+  // An arena costs time and, until the scheduler tidies up, memory: only where it is to hold fewer threads than there are.
+  if (width >= allowed_threads()) return run();
   tbb::task_arena arena(width);
-  arena.execute([&] { tbb::parallel_pipeline(static_cast<std::size_t>(ahead * width), first & middle & last); });
+  arena.execute(run);
 }
 
 /// Working objects that one thread at a time may use, made when they are needed and kept until the end.

@@ -116,7 +116,7 @@ class Improver {
   /// All of them; what they give is kept in their order, until the search is finished. Small graphs: side by side.
   void try_all(const std::vector<Attempt>& attempts, StageClock::Stage& stage) {
     if (is_finished()) return;
-    const int width = size_ <= Size::small ? threads_ : 1;
+    const int width = size_ <= Size::small ? allowed_threads() : 1;
     Spares<Judge> judges;
     make_in_order(
         static_cast<std::int64_t>(attempts.size()), width,
@@ -155,7 +155,7 @@ class Improver {
     return [this, start, visits, round](Judge& judge, int threads) {
       DescentOptions descent = limited<DescentOptions>(round);
       descent.visits = visits / kDescentVisit;
-      descent.threads = size_ == Size::tiny ? 1 : threads;
+      descent.threads = size_ == Size::tiny ? 1 : threads;  // a step would take less time than waking a thread
       return named(descend_chain(judge, start, descent), start, ", chain descent");
     };
   }
@@ -164,7 +164,7 @@ class Improver {
     return [this, start, visits, round](Judge& judge, int threads) {
       RebuildOptions rebuilding = limited<RebuildOptions>(round);
       rebuilding.runs = visits / run_ / kDecodeVisit;
-      rebuilding.threads = threads;
+      rebuilding.threads = size_ == Size::tiny ? 1 : threads;
       return named(rebuild_windows(judge, start, rebuilding), start, ", windows rebuilt");
     };
   }
