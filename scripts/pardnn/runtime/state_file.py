@@ -133,6 +133,11 @@ def save(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             torch.save(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(scratch, 0o666 & ~mask)
         os.replace(scratch, target)
     except BaseException:
         os.unlink(scratch)

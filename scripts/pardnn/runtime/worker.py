@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from ..graph import Graph
-from ..graph_file import read_extra
+from ..graph_file import check_target, read_extra
 from ..torch_step.program import DATASET, Program, load_program
 from ..torch_step.randomness import op_seed
 from ..torch_step.replay import Runner
@@ -108,11 +108,13 @@ def prepare(options: Options, ranks: Ranks) -> Prepared:
     elif options.model is None:
         start = synthetic_state(program, options.seed)
     torch.manual_seed(options.seed)
-    given: Iterator[Any] | None = iter(options.data()) if options.data else None
+    given: Iterator[Any] | None = _batches(options.data) if options.data else None
     if given is not None:  # a run that goes on sees the batches that follow
         next(itertools.islice(given, start.step, start.step), None)
     batches = Batches(program, given, seed=options.seed, replica=replica, replicas=options.replicas)
-    if options.save and not Path(options.save).absolute().parent.is_dir():
+    if options.save and not options.sharded:
+        check_target(options.save)
+    elif options.save and not Path(options.save).absolute().parent.is_dir():
         raise RunError(f"{options.save}: its folder does not exist")
     settings = {"the graph": _digest([fingerprint(graph) or "", *graph.names], read_extra(options.graph, DATASET) or b""),
                 "the placement": _digest([], placement.device.tobytes() + plan.placement.schedule.order.tobytes()),
@@ -128,7 +130,27 @@ def _told(options: Options) -> dict[str, str]:
 def _model(function: Callable[[], Any]) -> Any:
     from ..torch_step.step import as_step
 
-    return as_step(function())
+    return as_step(_called("--model", function))
+
+
+def _called(option: str, function: Callable[[], Any]) -> Any:
+    """What the user's function returns; RunError with its place where it ends otherwise."""
+    from ..capture_common.command import first_line, place_of
+
+    try:
+        return function()
+    except (ValueError, OSError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise RunError(f"{option}: {place_of(error)}: {first_line(error)}") from error
+
+
+def _batches(function: Callable[[], Any]) -> Iterator[Any]:
+    given = _called("--data", function)
+    try:
+        return iter(given)
+    except TypeError as error:
+        raise RunError(f"--data: expected a function that yields the inputs of each step, it returned {type(given).__name__}") from error
 
 
 def _digest(texts: list[str], raw: bytes) -> str:
@@ -148,19 +170,21 @@ class _Worker:
         if options.threads:
             torch.set_num_threads(options.threads)
         problem, prepared, state = None, None, {}
+        runner: Runner | None = None
         try:
             prepared = prepare(options, ranks)
             own = {n for n in prepared.plan.devices[prepared.own].residuals}
             state = device_state(prepared.program, prepared.start, own, prepared.device)
+            seed = options.seed if not prepared.replica else op_seed(options.seed, prepared.replica, 1 << 40)
+            runner = Runner(prepared.program, prepared.device, seed=seed)
         except (ValueError, OSError) as error:
             problem = " ".join(str(error).split())
         agree(ranks, problem, prepared.settings if prepared else {})
-        assert prepared is not None
+        assert prepared is not None and runner is not None
         self.p = prepared
         self.plan = prepared.plan.devices[prepared.own]
         self.channels = GroupChannels(ranks.rank, prepared.plan.placement.devices, options.replicas, prepared.device, timedelta(seconds=options.timeout))
-        seed = options.seed if not prepared.replica else op_seed(options.seed, prepared.replica, 1 << 40)
-        self.runner = Runner(prepared.program, prepared.device, seed=seed)
+        self.runner = runner
         self.budget = options.memory if options.memory is not None else self.plan.emulated_peak
         self.engine = Engine(prepared.program, self.plan, self.channels, self.runner, state, replicas=options.replicas, budget=self.budget)
         self.times: list[float] = []

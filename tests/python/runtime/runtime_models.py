@@ -105,3 +105,15 @@ def short_batches() -> Iterator[Any]:
 
 
 DATA: dict[str, Callable[[], Iterator[Any]]] = {"gpt": tokens, "resnet": images, "rnn": tokens, "experts": tokens, "shared": tokens}
+
+
+def raises() -> Step:
+    raise KeyError("no such model")
+
+
+def leaves() -> Step:
+    raise SystemExit(5)
+
+
+def number() -> Any:
+    return 7

@@ -66,6 +66,10 @@ TABLE = [
     ({"save": "missing/state.pt"}, "its folder does not exist"),
     ({"data": function("nothing")}, "no function 'nothing'"),
     ({"model": "missing.py:gpt"}, "no such file"),
+    ({"model": function("raises")}, r"--model: .*runtime_models.py:\d+ .*KeyError: 'no such model'"),
+    ({"model": function("leaves")}, "--model: .*SystemExit: 5"),
+    ({"data": function("number")}, "--data: expected a function that yields .*, it returned int"),
+    ({"save": "/dev/null"}, "it is a folder or a device"),
 ]
 
 
