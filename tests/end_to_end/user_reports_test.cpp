@@ -290,6 +290,57 @@ TEST_F(UserReportTest, B10DecimalAndBinaryUnitsDecide) {
   EXPECT_NE(decimal.err.find("7600000000 B (7.08 GiB)"), std::string::npos) << decimal.err;
 }
 
+TEST_F(UserReportTest, B11NodesWithoutTimeCountWithTheirMemory) {
+  GraphBuilder builder;
+  for (int i = 0; i < 4; ++i) builder.node(numbered("constant", i), 0, 10).kind(numbered("constant", i), NodeKind::residual);
+  for (int i = 0; i < 4; ++i) builder.node(numbered("use", i), 1000).edge(numbered("constant", i), numbered("use", i), 10);
+  const std::string input = graph("constants", builder.data());
+  const Finished fits = partition(input, {"--devices", "2", "--memory", "20B", "--headroom", "0", "-o", path("p.tsv")});
+  ASSERT_EQ(fits.code, 0) << fits.text();
+  EXPECT_EQ(labels(path("p.tsv")).size(), 8u);
+  const Json result = fits.json();
+  for (const Json& device : result["devices"]) EXPECT_EQ(device["peak_bytes"], 20);
+  const Finished short_of_one = partition(input, {"--devices", "2", "--memory", "19B", "--headroom", "0"});
+  EXPECT_EQ(short_of_one.code, 2);
+  EXPECT_EQ(short_of_one.json()["cannot_fit"], true);
+}
+
+TEST_F(UserReportTest, B12AGroupPinnedToTwoDevicesIsRefusedWithBothNodes) {
+  GraphBuilder builder;
+  builder.node("a", 1, 1).pin("a", 0).node("b", 1, 1).pin("b", 1).edge("a", "b", 1).colocate({"a", "b"});
+  const Finished refused = partition(graph("torn", builder.data()), {"--devices", "2"});
+  EXPECT_EQ(refused.code, 3);
+  for (const char* part : {"/nodes/fixed", "'a' is pinned to device 0", "'b' to device 1"}) EXPECT_NE(refused.err.find(part), std::string::npos) << refused.err;
+}
+
+TEST_F(UserReportTest, B18HeavyEndsAreEvenedOutAndPinsHold) {
+  GraphBuilder builder;
+  for (int i = 0; i < 8; ++i) {
+    const bool end = i == 0 || i == 7;
+    builder.node(numbered("w", i), 0, end ? 30 : 10).kind(numbered("w", i), NodeKind::residual).node(numbered("n", i), 1000, 1);
+    builder.edge(numbered("w", i), numbered("n", i), end ? 30 : 10).colocate({numbered("w", i), numbered("n", i)});
+    if (i > 0) builder.edge(numbered("n", i - 1), numbered("n", i), 1);
+  }
+  builder.pin("n3", 2);
+  const Finished made = partition(graph("ends", builder.data()), {"--devices", "3", "--memory", "45B", "--headroom", "0", "-o", path("p.tsv")});
+  ASSERT_EQ(made.code, 0) << made.text();
+  EXPECT_EQ(labels(path("p.tsv"))["n3"], 2);
+  EXPECT_NE(labels(path("p.tsv"))["w0"], labels(path("p.tsv"))["w7"]);
+}
+
+TEST_F(UserReportTest, B21TheFullestDeviceIsReportedNotTheMean) {
+  GraphBuilder builder;
+  add_residuals(builder, "w", 4, 100);
+  const std::string input = graph("uneven", builder.data());
+  write_file(path("by_hand.tsv"), "w0\t0\nw1\t0\nw2\t0\nw3\t1\n");
+  const Finished judged = run({"evaluate", input, path("by_hand.tsv"), "--devices", "2", "--memory", "250B", "--headroom", "0", "--json", "-"});
+  EXPECT_EQ(judged.code, 2);
+  const Json devices = judged.json()["devices"];
+  EXPECT_EQ(devices[0]["peak_bytes"], 300);
+  EXPECT_EQ(devices[0]["overflow_bytes"], 50);
+  EXPECT_EQ(devices[1]["peak_bytes"], 100);
+}
+
 TEST_F(UserReportTest, B17EmptyDevicesAreListed) {
   GraphBuilder independent;
   for (int i = 0; i < 5; ++i) independent.node(numbered("n", i), 1000);
