@@ -29,9 +29,8 @@ inline int side_by_side(std::int64_t size) {
 /// Calls make(i) for i = 0, 1, ... < steps, on up to `width` threads at a time and each with OpenMP on one thread, and
 /// take(i, result) after it, in increasing i and never two at once, on any of these threads. Ends early once take returns false: what was made
 /// ahead is dropped. With width 1 all happens on the calling thread, one after the other. Exceptions end it, too.
-/// `ahead`: results that may wait for their turn, for each thread; more of them even out steps of unequal length.
 template <typename Make, typename Take>
-void make_in_order(std::int64_t steps, int width, const Make& make, const Take& take, int ahead = 2) {
+void make_in_order(std::int64_t steps, int width, const Make& make, const Take& take) {
   using Result = decltype(make(std::int64_t{0}));
   if (width <= 1 || steps <= 1) {
     for (std::int64_t i = 0; i < steps; ++i) {
@@ -56,7 +55,7 @@ void make_in_order(std::int64_t steps, int width, const Make& make, const Take& 
   const auto last = tbb::make_filter<Made, void>(tbb::filter_mode::serial_in_order, [&](const Made& made) {
     if (!over && !take(made.first, std::move(*made.second))) over = true;
   });
-  const auto run = [&] { tbb::parallel_pipeline(static_cast<std::size_t>(ahead * width), first & middle & last); };
+  const auto run = [&] { tbb::parallel_pipeline(static_cast<std::size_t>(2 * width), first & middle & last); };
   // An arena costs time and, until the scheduler tidies up, memory: only where it is to hold fewer threads than there are.
   if (width >= allowed_threads()) return run();
   tbb::task_arena arena(width);

@@ -1,7 +1,8 @@
 #include "search/chain_descent.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,17 +16,17 @@ namespace {
 constexpr std::uint64_t kStage = 0x6465736365; // "desce"
 /// Passes in a row without a shorter makespan after which the descent ends.
 constexpr int kIdlePasses = 24;
-/// Links that one thread probes ahead of the others at a time.
-constexpr std::size_t kStretch = 8;
-/// Stretches that wait for their turn, for each thread: a link costs from nothing to dozens of probes. Of moe-24-e8 two threads would take 0.54 of the
-/// time of one with 8, 0.69 with 2.
-constexpr int kAhead = 8;
+/// A pass works on so many parts of the chain side by side, none of them shorter than kLeastPart links. The result depends on them.
+constexpr std::size_t kParts = 16, kLeastPart = 64;
 
-/// What was found at one step of a pass, and the visits that it took.
-struct ProbedStep {
-  std::size_t step;
-  std::optional<LinkGain> gain;
-  std::int64_t visits;
+/// What was found along a part of the chain.
+struct PartGains {
+  struct Gain {
+    std::size_t step, until;  ///< of the pass: where it was tried, and the last one that it was watched on
+    Proposal proposal;
+  };
+  std::vector<Gain> gains;
+  std::int64_t visits = 0;
 };
 
 class ChainDescent {
@@ -59,74 +60,50 @@ class ChainDescent {
   }
   void spend_run() { spent_ += graph_.num_nodes() + graph_.num_edges(); }
 
-  /// Goes along the chain once and collects changes that gain where they are made. Stretches of it are probed ahead on other threads:
-  /// what a probe finds depends on the base alone, so that the outcome, and the visits that count, are those of one thread.
+  /// Goes along the chain once and collects changes that gain where they are made. Parts of the chain are probed independently, each with its
+  /// share of the visits that are left, so that the outcome does not depend on threads.
   void collect() {
     batch_.clear();
-    step_ = 0;
     const std::size_t links = base_.chain.size();
     if (links < 2) return;
     // Start anywhere, so that a budget that ends a pass early does not always end it at the same place.
     offset_ = base_.pass == 0 ? 0 : random_below(random_bits(options_.seed, kStage, base_.pass), links);
-    const std::size_t steps = links - 1;
+    const std::size_t steps = links - 1, parts = std::clamp<std::size_t>(steps / kLeastPart, 1, kParts);
+    const std::int64_t share = std::max<std::int64_t>((options_.visits - spent_) / static_cast<std::int64_t>(parts), 1);
+    std::size_t free_from = 0;  // what was watched on before does not overlap
     make_in_order(
-        static_cast<std::int64_t>((steps + kStretch - 1) / kStretch), options_.threads,
-        [&](std::int64_t stretch) {
-          const std::size_t first = static_cast<std::size_t>(stretch) * kStretch;
-          return probe_stretch(first, std::min(first + kStretch, steps));
+        static_cast<std::int64_t>(parts), options_.threads,
+        [&](std::int64_t i) {
+          const auto part = static_cast<std::size_t>(i);
+          return probe_part(part * steps / parts, (part + 1) * steps / parts, share);
         },
-        [&](std::int64_t stretch, std::vector<ProbedStep> probed) {
-          return follow(probed, std::min((static_cast<std::size_t>(stretch) + 1) * kStretch, steps));
-        },
-        kAhead);
+        [&](std::int64_t, PartGains part) {
+          spent_ += part.visits;
+          for (PartGains::Gain& gain : part.gains) {
+            if (gain.step < free_from) continue;
+            free_from = gain.until;
+            batch_.push_back(std::move(gain.proposal));
+          }
+          return !is_stopped();
+        });
   }
 
-  /// The steps from `first`, or from where the pass is known to be, to `last`: those that a pass takes that comes that way.
-  std::vector<ProbedStep> probe_stretch(std::size_t first, std::size_t last) {
-    std::vector<ProbedStep> probed;
-    std::int64_t left = options_.visits - spent_;
+  /// The steps from `first` to `last`, until `share` of visits is spent.
+  PartGains probe_part(std::size_t first, std::size_t last, std::int64_t share) {
     const auto probes = spares_.lend([&] { return std::make_unique<LinkProbes>(base_); });
-    for (std::size_t step = std::max<std::size_t>(first, step_); step < last && left > 0 && !is_stopped(); step = after(probed.back())) {
-      probed.push_back(probe_step(*probes, step));
-      left -= probed.back().visits;
+    const std::int64_t before = probes->started();
+    const std::size_t links = base_.chain.size();
+    PartGains part;
+    for (std::size_t step = first; step < last && part.visits < share && !is_stopped();) {
+      const std::size_t i = (step + offset_) % links;
+      std::optional<LinkGain> gain;
+      if (i + 1 < links) gain = probes->try_link(i);
+      part.visits = probes->started() - before;
+      const std::size_t until = gain && gain->until > i ? step + (gain->until - i) : step + 1;
+      if (gain) part.gains.push_back({step, until, std::move(gain->proposal)});
+      step = until;
     }
-    return probed;
-  }
-
-  ProbedStep probe_step(LinkProbes& probes, std::size_t step) const {
-    const std::size_t links = base_.chain.size(), i = (step + offset_) % links;
-    if (i + 1 == links) return {step, {}, 0};
-    const std::int64_t before = probes.started();
-    std::optional<LinkGain> gain = probes.try_link(i);
-    return {step, std::move(gain), probes.started() - before};
-  }
-
-  /// The step that follows.
-  std::size_t after(const ProbedStep& probed) const {
-    const std::size_t i = (probed.step + offset_) % base_.chain.size();
-    return probed.step + (probed.gain && probed.gain->until > i ? probed.gain->until - i : 1);
-  }
-
-  /// Takes the steps up to `last`, by what is known of them; what is not is probed here. False at the end of the budget.
-  bool follow(std::vector<ProbedStep>& probed, std::size_t last) {
-    auto known = probed.begin();
-    while (step_ < last) {
-      if (is_done()) return false;
-      while (known != probed.end() && known->step < step_) ++known;
-      if (known != probed.end() && known->step == step_) {
-        take(std::move(*known));
-      } else {
-        const auto probes = spares_.lend([&] { return std::make_unique<LinkProbes>(base_); });
-        take(probe_step(*probes, step_));
-      }
-    }
-    return true;
-  }
-
-  void take(ProbedStep probed) {
-    spent_ += probed.visits;
-    step_ = after(probed);
-    if (probed.gain) batch_.push_back(std::move(probed.gain->proposal));
+    return part;
   }
 
   /// Applies all that was collected, or the half, the quarter, ... that helps.
@@ -167,9 +144,7 @@ class ChainDescent {
   Spares<LinkProbes> spares_;
   std::vector<Proposal> batch_;
   std::size_t offset_ = 0;  ///< link at which the pass begins
-  // Other threads look at these to see how far the pass is.
-  std::atomic<std::int64_t> spent_ = 0;
-  std::atomic<std::size_t> step_ = 0;
+  std::int64_t spent_ = 0;
 };
 
 }  // namespace
