@@ -52,6 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="visits of each placement, all others in between (3)")
     parser.add_argument("--steps", type=int, default=3, metavar="N", help="steps of a visit that count (3)")
     parser.add_argument("--warm-up", type=int, default=1, metavar="N", help="steps before them (1)")
+    parser.add_argument("--others", type=float, default=0.1, metavar="X", help="other work on the cores, as a share, beyond which a step is repeated (0.1)")
+    parser.add_argument("--patience", type=float, default=0.0, metavar="SECONDS", help="time for repeating disturbed steps of a graph (0)")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS", help="a process that waits longer for another gives up (600)")
     return parser
 
@@ -61,7 +63,8 @@ def _run(told: argparse.Namespace) -> None:
     from .fidelity_run.table import csv_text, markdown, summary_lines
 
     _check(told)
-    settings = Settings(program_path(), told.devices, told.placements, told.seed, told.rounds, told.steps, told.warm_up, told.profile, told.timeout)
+    settings = Settings(program_path(), told.devices, told.placements, told.seed, told.rounds, told.steps, told.warm_up, told.profile, told.others,
+                        told.patience, told.timeout)
     tables = []
     with tempfile.TemporaryDirectory(prefix="pardnn-fidelity-") as name:
         folder = Path(name)
@@ -113,8 +116,9 @@ def _method(settings: Settings, machine: str) -> list[str]:
         "these steps, and the link has what is left of a message's time.",
         f"Measured: the runtime runs each placement in the order of its emulated run, all of them in one start of the processes: {settings.rounds} rounds over "
         f"all placements, each time from the same state with {settings.warm_up} steps to warm up and {settings.steps} that count. A step lasts from the "
-        "first process's start to the last one's end; the median counts. The losses of all placements are the same. Live bytes: each storage that a process "
-        "holds, once.",
+        "first process's start to the last one's end; the median counts. Steps in which other work had "
+        f"more than {settings.others:.0%} of the cores are left out where there are enough others. The losses of all placements are the same. "
+        "Live bytes: each storage that a process holds, once.",
     ]
 
 

@@ -19,7 +19,10 @@ _COLUMNS = ("device", "order", "start", "finish", "delivered")
 
 @dataclass(frozen=True)
 class Job:
-    """``graph``: its file; ``machine``: as placement files have it. Of each placement ``rounds`` times ``steps`` steps after ``warm_up`` others."""
+    """``graph``: its file; ``machine``: as placement files have it. Of each placement ``rounds`` times ``steps`` steps after ``warm_up`` others.
+
+    A step in which other work had more than the share ``others`` of the cores is disturbed: it is repeated, for ``patience`` seconds at most.
+    """
 
     graph: str
     machine: str
@@ -31,16 +34,19 @@ class Job:
     seed: int = 0
     timeout: float = 600.0
     profile: bool = False
+    others: float = 1.0
+    patience: float = 0.0
 
 
 @dataclass
 class Measured:
-    """Of one placement. ``seconds``: of each step, from the first rank's start to the last one's end. ``peaks``: live bytes of each rank at the worst
-    moment. ``cpu``: seconds of a core that each rank used in a step, its threads included, mean. ``sent``: values and ``sent_bytes`` that pass between
+    """Of one placement. ``steps``: seconds of each, from the first rank's start to the last one's end, and the share of other work.
+
+    ``peaks``: live bytes of each rank at the worst moment. ``cpu``: seconds of a core that each rank used in all of them, its threads included. ``sent``: values and ``sent_bytes`` that pass between
     ranks in a step. ``losses``: numbers that the first step returned.
     """
 
-    seconds: list[float]
+    steps: list[tuple[float, float]]
     peaks: list[int]
     cpu: list[float]
     sent: int
@@ -67,4 +73,5 @@ def write_results(folder: Path, measured: Sequence[Measured]) -> None:
 
 
 def read_results(folder: Path) -> list[Measured]:
-    return [Measured(**entry) for entry in json.loads((folder / RESULTS).read_text(encoding="utf-8"))]
+    entries = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+    return [Measured(**{**entry, "steps": [(seconds, share) for seconds, share in entry["steps"]]}) for entry in entries]

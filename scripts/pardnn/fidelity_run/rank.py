@@ -24,6 +24,7 @@ from ..torch_step.program import load_program
 from ..torch_step.replay import Runner
 from .job import Job, Measured, read_job, write_results
 from .messages import MessageCost, measure, write_cost
+from .others import busy_seconds, share_of_others
 from .profile import Profile
 
 MODULE = "pardnn.fidelity_run.rank"
@@ -45,6 +46,7 @@ def main() -> int:
         for _ in range(job.rounds):
             for number in range(len(candidates)):
                 rank.visit(number)
+        rank.repeat_disturbed()
         cost = rank.messages()
         if ranks.rank == 0:
             write_results(folder, rank.measured)
@@ -90,13 +92,15 @@ class _Rank:
             inputs = {slot.index: batch(slot.index) for slot in self.program.inputs}
             runner.step = step
             dist.barrier()
-            begin, used = time.perf_counter(), time.process_time()
+            begin, used, busy = time.perf_counter(), time.process_time(), busy_seconds()
             made = engine.step(inputs.__getitem__)
             end, used = time.perf_counter(), time.process_time() - used
             times = self._everyones([begin, end, used])
+            busy = self._everyones([busy_seconds() - busy])[0][0]
             if step >= job.warm_up:
-                found.seconds.append(max(t[1] for t in times) - min(t[0] for t in times))  # all ranks are on one host, with one clock
-                found.cpu = [before + t[2] / (job.rounds * job.steps) for before, t in zip(found.cpu, times)]
+                seconds = max(t[1] for t in times) - min(t[0] for t in times)  # all ranks are on one host, with one clock
+                found.steps.append((seconds, share_of_others(busy, sum(t[2] for t in times), seconds, os.cpu_count() or 1)))
+                found.cpu = [before + t[2] for before, t in zip(found.cpu, times)]
                 if self.profile:
                     self.profile.step_over(end)
             elif self.profile:
@@ -105,6 +109,19 @@ class _Rank:
                 found.losses = self._numbers(made)
         channels.close()
         found.peaks = [max(a, int(b[0])) for a, b in zip(found.peaks, self._everyones([engine.meter.peak]))]
+
+    def repeat_disturbed(self) -> None:
+        """More visits of placements with too few steps that count, as long as there is patience."""
+        deadline = time.monotonic() + self.job.patience
+        wanted = self.job.rounds * self.job.steps
+        while True:
+            missing = [n for n, m in enumerate(self.measured) if sum(share <= self.job.others for _, share in m.steps) < wanted]
+            if not missing:
+                return
+            for number in missing:
+                if self._everyones([deadline - time.monotonic()])[0][0] <= 0:  # rank 0's clock decides for all
+                    return
+                self.visit(number)
 
     def messages(self) -> MessageCost:
         channels = GroupChannels(self.ranks.rank, self.job.devices, 1, self.cpu, timedelta(seconds=self.job.timeout))

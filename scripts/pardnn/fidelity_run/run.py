@@ -21,6 +21,7 @@ from .draw import Candidate, draw
 from .errors import FidelityError
 from .job import Job, Measured, read_results, write_job
 from .messages import read_cost, with_copies
+from .others import undisturbed
 from .profile import read_profile
 from .program import judged, searched
 from .table import Row, Table
@@ -31,7 +32,10 @@ DRIFT = 1e-4  # relative difference of losses beyond which placements do not com
 
 @dataclass(frozen=True)
 class Settings:
-    """What a comparison is told. ``rounds`` times ``steps`` steps of each placement count, after ``warm_up`` others each time."""
+    """What a comparison is told. ``rounds`` times ``steps`` steps of each placement count, after ``warm_up`` others each time.
+
+    ``others``: share of the cores' time for other work beyond which a step is repeated, ``patience``: seconds for that.
+    """
 
     program: str
     devices: int
@@ -41,6 +45,8 @@ class Settings:
     steps: int
     warm_up: int
     profile: bool
+    others: float
+    patience: float
     timeout: float
 
 
@@ -72,12 +78,15 @@ def compare(path: Path, machine: str, settings: Settings, folder: Path, said: Ca
     candidates = draw(graph, links, searched(settings.program, path, graph, machine_file, folder), settings.placements, settings.seed)
     told = [judged(settings.program, path, graph, machine_file, c, folder) for c in candidates]
     said(f"{graph.name}: {len(candidates)} placements, emulated {min(t.makespan for t in told) / 1e6:.1f} to {max(t.makespan for t in told) / 1e6:.1f} ms")
-    found = _measure(Job(str(path), machine, settings.devices, settings.rounds, settings.steps, settings.warm_up, timeout=settings.timeout), candidates, folder)
+    job = Job(str(path), machine, settings.devices, settings.rounds, settings.steps, settings.warm_up, timeout=settings.timeout, others=settings.others,
+              patience=settings.patience)
+    found = _measure(job, candidates, folder)
     _check_losses(path, candidates, found)
     cost = read_cost(folder)
-    rows = [Row(c.name, c.kind, t.makespan / 1e6, with_copies(graph, c, links, cost) / 1e6, [1e3 * s for s in m.seconds], t.peaks, m.peaks,
-                [1e3 * s for s in m.cpu], m.sent, m.sent_bytes)
-            for c, t, m in zip(candidates, told, found)]
+    rows = [Row(c.name, c.kind, t.makespan / 1e6, with_copies(graph, c, links, cost) / 1e6, [1e3 * s for s in seconds], t.peaks, m.peaks,
+                [1e3 * s / len(m.steps) for s in m.cpu], m.sent, m.sent_bytes, disturbed=disturbed)
+            for c, t, m in zip(candidates, told, found)
+            for seconds, disturbed in [undisturbed(m.steps, settings.others, settings.rounds * settings.steps)]]
     if settings.profile:
         plain = dataclasses.replace(graph, comp=captured)
         for row, c in zip(rows, candidates):

@@ -21,6 +21,7 @@ class Row:
 
     ``with_copies``: emulated with the cores' own work on messages, ms. ``cpu``: ms of a core that each process used, its threads
     included. ``as_captured``: emulated with the costs of the graph file where others were used, ms.
+    ``disturbed``: steps among ``measured`` in which other work had too much of the cores.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Row:
     sent: int
     sent_bytes: int
     as_captured: float | None = None
+    disturbed: int = 0
 
     @property
     def median(self) -> float:
@@ -91,20 +93,21 @@ def csv_text(tables: Sequence[Table]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     devices = max(t.devices for t in tables)
     writer.writerow(["graph", "placement", "kind", "emulated_ms", "with_copies_ms", "as_captured_ms", "measured_ms", "measured_least_ms",
-                     "steps", "values_sent", "bytes_sent",
+                     "steps", "disturbed_steps", "values_sent", "bytes_sent",
                      *(f"{what}_{d}" for d in range(devices) for what in ("cpu_ms", "emulated_peak", "live_peak"))])
     for table in tables:
         for r in table.rows:
             of_devices = [value for cpu, *pair in zip(r.cpu, r.emulated_peaks, r.live_peaks) for value in (f"{cpu:.3f}", *pair)]
             captured = "" if r.as_captured is None else f"{r.as_captured:.3f}"
             writer.writerow([table.graph, r.name, r.kind, f"{r.emulated:.3f}", f"{r.with_copies:.3f}", captured, f"{r.median:.3f}", f"{r.least:.3f}",
-                             len(r.measured), r.sent, r.sent_bytes, *of_devices])
+                             len(r.measured), r.disturbed, r.sent, r.sent_bytes, *of_devices])
     return out.getvalue()
 
 
 def summary_lines(table: Table) -> list[str]:
     """What a graph shows, against what is asked."""
     least, most = table.memory
+    disturbed, steps = sum(r.disturbed for r in table.rows), sum(len(r.measured) for r in table.rows)
     lines = [f"rank correlation (Spearman) of emulated and measured step time: {table.correlation():.3f} (least step: {table.correlation('least'):.3f}); "
              f"asked: {ASKED}"]
     m = table.message
@@ -113,6 +116,7 @@ def summary_lines(table: Table) -> list[str]:
     if table.rows[0].as_captured is not None:
         lines.append(f"with the costs of the graph file instead: {table.correlation(emulated='as_captured'):.3f}")
     lines.append(f"step time: emulated differs from measured by {table.apart():.1%} in the median, with that work by {table.apart('with_copies'):.1%}")
+    lines.append(f"disturbed by other work: {disturbed} of {steps} steps that count")
     lines.append(f"memory: emulated by live peak {least:.3f} to {most:.3f} over all devices; asked: {LEAST} to {MOST}")
     return lines
 
@@ -129,7 +133,8 @@ def markdown(tables: Sequence[Table], method: Sequence[str], limits: Sequence[st
                      f"| {t.memory[1]:.3f} |")
     for t in tables:
         lines += ["", f"## {t.graph}", "",
-                  f"Work of all nodes: {t.work:.1f} ms ({t.captured_work:.1f} ms in the graph file). Peaks: MiB, emulated / live, device by device.", "",
+                  f"Work of all nodes: {t.work:.1f} ms ({t.captured_work:.1f} ms in the graph file). Peaks: MiB, emulated / live, device by device. "
+                  f"Disturbed by other work: {sum(r.disturbed for r in t.rows)} of {sum(len(r.measured) for r in t.rows)} steps that count.", "",
                   f"A message costs its sender {t.message.send / 1e3:.0f} us and {t.message.send_byte:.2f} ns a byte of a core, its receiver "
                   f"{t.message.receive / 1e3:.0f} us and {t.message.receive_byte:.2f} ns a byte.", "",
                   "| placement | kind | emulated ms | with copies | measured ms | least ms | cores' ms | values sent | MiB sent | peaks |",

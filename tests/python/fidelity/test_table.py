@@ -45,7 +45,8 @@ def test_csv(table):
     assert [line["placement"] for line in lines] == ["a", "b", "c"]
     assert lines[1] == {"graph": "g", "placement": "b", "kind": "random", "emulated_ms": "20.000", "with_copies_ms": "40.000", "as_captured_ms": "2.000",
                         "measured_ms": "21.000",
-                        "measured_least_ms": "20.000", "steps": "2", "values_sent": "3", "bytes_sent": "1000", "cpu_ms_0": "4.000", "emulated_peak_0": "104",
+                        "measured_least_ms": "20.000", "steps": "2", "disturbed_steps": "0", "values_sent": "3", "bytes_sent": "1000",
+                        "cpu_ms_0": "4.000", "emulated_peak_0": "104",
                         "live_peak_0": "100", "cpu_ms_1": "5.000", "emulated_peak_1": "0", "live_peak_1": "0"}
 
 
