@@ -42,8 +42,8 @@ class Job:
 class Measured:
     """Of one placement. ``steps``: seconds of each, from the first rank's start to the last one's end, and the share of other work.
 
-    ``peaks``: live bytes of each rank at the worst moment. ``cpu``: seconds of a core that each rank used in all of them, its threads included. ``sent``: values and ``sent_bytes`` that pass between
-    ranks in a step. ``losses``: numbers that the first step returned.
+    ``peaks``: live bytes of each rank at the worst moment. ``cpu``: seconds of a core that each rank used in all steps, its threads included.
+    ``sent``: values and ``sent_bytes`` that pass between ranks in a step. ``losses``: numbers that the first step returned.
     """
 
     steps: list[tuple[float, float]]

@@ -1,4 +1,7 @@
-"""Times of nodes as the runtime has them: those of operations in their places in a step, with what the runtime does between them."""
+"""Times of nodes as the runtime has them: those of operations in their places in a step, with what the runtime does between them.
+
+The clock is that of the thread, which stands while other work has its core: times of one thread on a CPU, also where the machine is busy.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,14 @@ class Profile:
         run = runner.run_node
 
         def noted(node: int, values: Mapping[Ref, torch.Tensor]) -> list[torch.Tensor | None]:
-            self._started.append((time.perf_counter(), node))
+            self._started.append((time.thread_time(), node))
             return run(node, values)
 
         runner.run_node = noted  # type: ignore[method-assign]
 
-    def forget(self) -> None:
-        self._started.clear()
-
-    def step_over(self, end: float) -> None:
-        """The step that was noted ended at ``end``, s."""
+    def step_over(self) -> None:
+        """The step that was noted ends now."""
+        end = time.thread_time()
         seconds = np.zeros(self._graph.num_nodes)
         starts = [at for at, _ in self._started]
         for (at, node), after in zip(self._started, [*starts[1:], end]):

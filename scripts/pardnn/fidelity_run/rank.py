@@ -94,6 +94,8 @@ class _Rank:
             dist.barrier()
             begin, used, busy = time.perf_counter(), time.process_time(), busy_seconds()
             made = engine.step(inputs.__getitem__)
+            if self.profile:
+                self.profile.step_over()
             end, used = time.perf_counter(), time.process_time() - used
             times = self._everyones([begin, end, used])
             busy = self._everyones([busy_seconds() - busy])[0][0]
@@ -101,10 +103,6 @@ class _Rank:
                 seconds = max(t[1] for t in times) - min(t[0] for t in times)  # all ranks are on one host, with one clock
                 found.steps.append((seconds, share_of_others(busy, sum(t[2] for t in times), seconds, os.cpu_count() or 1)))
                 found.cpu = [before + t[2] for before, t in zip(found.cpu, times)]
-                if self.profile:
-                    self.profile.step_over(end)
-            elif self.profile:
-                self.profile.forget()
             if step == 0:
                 found.losses = self._numbers(made)
         channels.close()
