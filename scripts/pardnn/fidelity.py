@@ -110,7 +110,7 @@ def _method(settings: Settings, machine: str) -> list[str]:
         "Placements: single device, round robin, blocks, HEFT (without insertion) and ETF; states of the search (presets, seeds, policies); by turns random "
         "ones, in blocks of several sizes or group by group, and mixtures, in which a share of the groups of the best of those is drawn again. "
         "They respect colocation and views, and all differ.",
-        f"Emulated: by `pardnn evaluate` on a measured machine, links `free`, latency {links.latency[0, 1] / 1e3:.1f} us, bandwidth "
+        f"Emulated: by `pardnn evaluate` on the machine as measured, or as --machine says: links `free`, latency {links.latency[0, 1] / 1e3:.1f} us, bandwidth "
         f"{links.bandwidth[0, 1] / 1e9:.2f} GB/s, policy fifo (states of a search by priority: theirs). Times of nodes {costs}.",
         "With copies: the same order of nodes, but messages take time of the cores of sender and receiver, as measured with messages of the runtime apart from "
         "these steps, and the link has what is left of a message's time.",
@@ -118,6 +118,8 @@ def _method(settings: Settings, machine: str) -> list[str]:
         f"all placements, each time from the same state with {settings.warm_up} steps to warm up and {settings.steps} that count. A step lasts from the "
         "first process's start to the last one's end; the median counts. Steps in which other work had "
         f"more than {settings.others:.0%} of the cores are left out where there are enough others. The losses of all placements are the same. "
+        "In the cores' time: each process notes the cores' time that it used when it hands over a message and when it waits for one; replayed, a wait ends "
+        "when the message can be there in the same reckoning. So other work on the host, which adds to the time by the wall, is left out. "
         "Live bytes: each storage that a process holds, once.",
     ]
 

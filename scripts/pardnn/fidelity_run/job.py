@@ -42,11 +42,13 @@ class Job:
 class Measured:
     """Of one placement. ``steps``: seconds of each, from the first rank's start to the last one's end, and the share of other work.
 
+    ``core_steps``: seconds of each in the cores' time that the ranks used, see :mod:`~pardnn.fidelity_run.core_time`.
     ``peaks``: live bytes of each rank at the worst moment. ``cpu``: seconds of a core that each rank used in all steps, its threads included.
     ``sent``: values and ``sent_bytes`` that pass between ranks in a step. ``losses``: numbers that the first step returned.
     """
 
     steps: list[tuple[float, float]]
+    core_steps: list[float]
     peaks: list[int]
     cpu: list[float]
     sent: int

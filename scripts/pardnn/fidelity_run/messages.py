@@ -89,7 +89,7 @@ def with_copies(graph: Graph, candidate: Candidate, machine: Machine, cost: Mess
     np.add.at(comp, source, cost.send + cost.send_byte * size)
     np.add.at(comp, reader, cost.receive + cost.receive_byte * size)
     longer = dataclasses.replace(graph, comp=np.rint(comp).astype(np.int64))
-    return in_order(longer, candidate.device, _without_ends(machine, cost), candidate.schedule.order).makespan
+    return in_order(longer, candidate.device, without_ends(machine, cost), candidate.schedule.order).makespan
 
 
 def _messages(graph: Graph, candidate: Candidate) -> tuple[Int64, Int64, Int64]:
@@ -105,7 +105,7 @@ def _messages(graph: Graph, candidate: Candidate) -> tuple[Int64, Int64, Int64]:
     return source[starts], target[starts], np.maximum.reduceat(size, starts) if len(starts) else size
 
 
-def _without_ends(machine: Machine, cost: MessageCost) -> Machine:
+def without_ends(machine: Machine, cost: MessageCost) -> Machine:
     """Links that only take what the ends do not."""
     latency = np.maximum(0, machine.latency - round(cost.send + cost.receive))
     byte = 1e9 / machine.bandwidth - (cost.send_byte + cost.receive_byte)  # ns

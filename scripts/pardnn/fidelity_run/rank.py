@@ -7,6 +7,7 @@ import sys
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -22,8 +23,9 @@ from ..runtime.ranks import Ranks
 from ..runtime.state_file import device_state, synthetic_state
 from ..torch_step.program import load_program
 from ..torch_step.replay import Runner
+from .core_time import Event, NotedChannels, replayed
 from .job import Job, Measured, read_job, write_results
-from .messages import MessageCost, measure, write_cost
+from .messages import measure, without_ends, write_cost
 from .others import busy_seconds, share_of_others
 from .profile import Profile
 
@@ -43,14 +45,14 @@ def main() -> int:
             check_legal(candidate.name, rank.graph, candidate.device)
             schedule = candidate.schedule
             rank.add(Placement(candidate.device, job.devices, schedule, rank.machine))
+        rank.messages()
         for _ in range(job.rounds):
             for number in range(len(candidates)):
                 rank.visit(number)
         rank.repeat_disturbed()
-        cost = rank.messages()
         if ranks.rank == 0:
             write_results(folder, rank.measured)
-            write_cost(folder, cost)
+            write_cost(folder, rank.message)
             if rank.profile:
                 rank.profile.write(folder)
         dist.barrier()
@@ -75,14 +77,14 @@ class _Rank:
     def add(self, placement: Placement) -> None:
         plan = plan_step(self.program, self.graph, placement, only=[self.ranks.rank])
         self.plans.append(plan)
-        self.measured.append(Measured([], [0] * self.ranks.world, [0.0] * self.ranks.world, sum(not t.token for t in plan.transfers), plan.bytes_sent, []))
+        self.measured.append(Measured([], [], [0] * self.ranks.world, [0.0] * self.ranks.world, sum(not t.token for t in plan.transfers), plan.bytes_sent, []))
 
     def visit(self, number: int) -> None:
         """Steps of one placement, from the same state each time."""
         job, plan, found = self.job, self.plans[number], self.measured[number]
         own = plan.devices[self.ranks.rank]
         batches = Batches(self.program, None, seed=job.seed)
-        channels = GroupChannels(self.ranks.rank, job.devices, 1, self.cpu, timedelta(seconds=job.timeout))
+        channels = NotedChannels(self.ranks.rank, job.devices, 1, self.cpu, timedelta(seconds=job.timeout))
         runner = Runner(self.program, self.cpu, seed=job.seed)
         engine = Engine(self.program, own, channels, runner, device_state(self.program, self.start, set(own.residuals), self.cpu))
         if self.profile:
@@ -92,16 +94,19 @@ class _Rank:
             inputs = {slot.index: batch(slot.index) for slot in self.program.inputs}
             runner.step = step
             dist.barrier()
+            channels.begin()
             begin, used, busy = time.perf_counter(), time.process_time(), busy_seconds()
             made = engine.step(inputs.__getitem__)
             if self.profile:
                 self.profile.step_over()
+            channels.end()
             end, used = time.perf_counter(), time.process_time() - used
             times = self._everyones([begin, end, used])
             busy = self._everyones([busy_seconds() - busy])[0][0]
             if step >= job.warm_up:
                 seconds = max(t[1] for t in times) - min(t[0] for t in times)  # all ranks are on one host, with one clock
                 found.steps.append((seconds, share_of_others(busy, sum(t[2] for t in times), seconds, os.cpu_count() or 1)))
+                found.core_steps.append(replayed(self._events(channels.events), self._link))
                 found.cpu = [before + t[2] for before, t in zip(found.cpu, times)]
             if step == 0:
                 found.losses = self._numbers(made)
@@ -121,17 +126,28 @@ class _Rank:
                     return
                 self.visit(number)
 
-    def messages(self) -> MessageCost:
+    def messages(self) -> None:
+        """What messages cost, and what is left of them for the links."""
         channels = GroupChannels(self.ranks.rank, self.job.devices, 1, self.cpu, timedelta(seconds=self.job.timeout))
-        cost = measure(channels, self.ranks.rank, self._everyones)
+        self.message = measure(channels, self.ranks.rank, self._everyones)
         channels.close()
-        return cost
+        self.links = without_ends(self.machine, self.message)
 
     def _everyones(self, own: list[float]) -> list[list[float]]:
         """The numbers of each rank."""
         numbers = [torch.zeros(len(own), dtype=torch.float64) for _ in range(self.ranks.world)]
         dist.all_gather(numbers, torch.tensor(own, dtype=torch.float64))
         return [[float(n) for n in theirs] for theirs in numbers]
+
+    def _events(self, own: list[Event]) -> list[list[Event]]:
+        """The events of each rank."""
+        events: list[Any] = [None] * self.ranks.world
+        dist.all_gather_object(events, own)
+        return events
+
+    def _link(self, source: int, target: int, size: int) -> float:
+        """Seconds of a message beyond what its ends do."""
+        return (int(self.links.latency[source, target]) + size / (int(self.links.bandwidth[source, target]) / 1e9)) / 1e9
 
     def _numbers(self, made: dict[str, torch.Tensor]) -> list[float]:
         """Outputs without dimensions, of whichever rank has them."""

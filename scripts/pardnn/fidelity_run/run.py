@@ -83,8 +83,8 @@ def compare(path: Path, machine: str, settings: Settings, folder: Path, said: Ca
     found = _measure(job, candidates, folder)
     _check_losses(path, candidates, found)
     cost = read_cost(folder)
-    rows = [Row(c.name, c.kind, t.makespan / 1e6, with_copies(graph, c, links, cost) / 1e6, [1e3 * s for s in seconds], t.peaks, m.peaks,
-                [1e3 * s / len(m.steps) for s in m.cpu], m.sent, m.sent_bytes, disturbed=disturbed)
+    rows = [Row(c.name, c.kind, t.makespan / 1e6, with_copies(graph, c, links, cost) / 1e6, [1e3 * s for s in seconds], [1e3 * s for s in m.core_steps],
+                t.peaks, m.peaks, [1e3 * s / len(m.steps) for s in m.cpu], m.sent, m.sent_bytes, disturbed=disturbed)
             for c, t, m in zip(candidates, told, found)
             for seconds, disturbed in [undisturbed(m.steps, settings.others, settings.rounds * settings.steps)]]
     if settings.profile:

@@ -16,7 +16,7 @@ from pardnn.fidelity_run.table import Row, Table, csv_text, markdown, summary_li
 
 def row(name, emulated, measured, peaks=((100, 100), (50, 50)), captured=None):
     emulated_peaks, live_peaks = ([p[i] for p in peaks] for i in (0, 1))
-    return Row(name, "random", emulated, 2 * emulated, measured, emulated_peaks, live_peaks, [4.0, 5.0], 3, 1000, captured)
+    return Row(name, "random", emulated, 2 * emulated, measured, [m - 1 for m in measured], emulated_peaks, live_peaks, [4.0, 5.0], 3, 1000, captured)
 
 
 @pytest.fixture
@@ -45,14 +45,14 @@ def test_csv(table):
     assert [line["placement"] for line in lines] == ["a", "b", "c"]
     assert lines[1] == {"graph": "g", "placement": "b", "kind": "random", "emulated_ms": "20.000", "with_copies_ms": "40.000", "as_captured_ms": "2.000",
                         "measured_ms": "21.000",
-                        "measured_least_ms": "20.000", "steps": "2", "disturbed_steps": "0", "values_sent": "3", "bytes_sent": "1000",
+                        "measured_least_ms": "20.000", "core_ms": "20.000", "steps": "2", "disturbed_steps": "0", "values_sent": "3", "bytes_sent": "1000",
                         "cpu_ms_0": "4.000", "emulated_peak_0": "104",
                         "live_peak_0": "100", "cpu_ms_1": "5.000", "emulated_peak_1": "0", "live_peak_1": "0"}
 
 
 def test_markdown(table):
     text = markdown([table], ["How."], ["What not."])
-    assert "| g | 7 | 3 | 1.000 | 1.000 | 1.000 | -1.000 | 16.7% | 90.5% | 0.970 | 1.040 |" in text
+    assert "| g | 7 | 3 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 | -1.000 | 16.7% | 90.5% | 0.970 | 1.040 |" in text
     assert "How.\n" in text and "- What not.\n" in text
     assert text.index("| a |") < text.index("| b |") < text.index("| c |")
     assert any("1.000" in line and "asked: 0.9" in line for line in summary_lines(table))
