@@ -130,6 +130,8 @@ def _limits(settings: Settings) -> list[str]:
         "messages are copied by these same cores, which the emulated run does not know (on GPUs, copies are made beside the computation).",
         "Links `free` have no contention: two messages at once are as fast as one.",
         "Caches and memory bandwidth are shared by the processes; times of nodes are those of one process alone.",
+        "In the cores' time, the threads of a process that send and receive share a core with its computation, and how they are scheduled is left out; "
+        "caches that other work on the host spoils do count.",
         "The runtime keeps the order of the emulated run; a scheduler that takes what is ready would differ.",
     ]
 

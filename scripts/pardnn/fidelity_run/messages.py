@@ -29,7 +29,7 @@ from .draw import Candidate
 
 FILE = "messages.json"
 SIZES = (1 << 12, 1 << 16, 1 << 19, 1 << 21, 1 << 23)  # bytes
-MESSAGES, REPEATS = 8, 5
+MESSAGES, REPEATS = 8, 12
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,20 @@ class MessageCost:
 
 
 def measure(channels: GroupChannels, rank: int, gathered: Callable[[list[float]], list[list[float]]]) -> MessageCost:
-    """Messages from rank 0 to rank 1 by the runtime's own channels; all ranks take part. ``gathered``: the numbers of each rank."""
+    """Messages from rank 0 to rank 1 by the runtime's own channels; all ranks take part. ``gathered``: the numbers of each rank.
+
+    As in a step, what is sent does not lie in a cache, and what is received has memory of its own.
+    """
     used: tuple[dict[int, list[float]], dict[int, list[float]]] = {}, {}
     tag = 0
     for size in SIZES:
-        flat = torch.ones(size, dtype=torch.uint8)
+        flats = [torch.ones(size, dtype=torch.uint8) for _ in range(MESSAGES)]
         for repeat in range(REPEATS + 1):
             dist.barrier()
             begin = time.process_time()
-            for _ in range(MESSAGES):
-                _message(channels, rank, Transfer(Ref(0, 0), 0, 1, True, size, 0.0, 0, None, tag=tag), flat)
+            received = []
+            for flat in flats:
+                received.append(_message(channels, rank, Transfer(Ref(0, 0), 0, 1, True, size, 0.0, 0, None, tag=tag), flat))
                 tag += 1
             times = gathered([time.process_time() - begin])
             for end in (0, 1):
@@ -62,13 +66,16 @@ def measure(channels: GroupChannels, rank: int, gathered: Callable[[list[float]]
     return MessageCost(*(value * 1e9 for fit in fits for value in (fit.latency, 1 / fit.bandwidth)))
 
 
-def _message(channels: GroupChannels, rank: int, transfer: Transfer, flat: torch.Tensor) -> None:
+def _message(channels: GroupChannels, rank: int, transfer: Transfer, flat: torch.Tensor) -> torch.Tensor | None:
+    """What rank 1 received."""
     if rank == 0:
         channels.send(transfer, flat)
         channels.done(block=True)
-    elif rank == 1:
-        channels.post(transfer, spec_of(flat))
-        channels.wait(transfer)
+    if rank != 1:
+        return None
+    received = channels.post(transfer, spec_of(flat))
+    channels.wait(transfer)
+    return received
 
 
 def write_cost(folder: Path, cost: MessageCost) -> None:
