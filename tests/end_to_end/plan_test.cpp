@@ -94,7 +94,8 @@ TEST_F(PlanTest, AGraphWithoutGradientsHasOneReplica) {
   const Finished made = run({"plan", input, "--devices", "2", "--preset", "fast", "--json", "-"});
   ASSERT_EQ(made.code, 0) << made.text();
   EXPECT_NE(made.err.find("/nodes/gradient_of"), std::string::npos) << made.err;
-  for (const Json& row : made.json()["rows"]) EXPECT_EQ(row["replicas"], 1);
+  const Json rows = made.json()["rows"];
+  for (const Json& row : rows) EXPECT_EQ(row["replicas"], 1);
 }
 
 TEST_F(PlanTest, NothingFitsIsExitCodeTwo) {
