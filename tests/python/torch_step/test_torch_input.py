@@ -146,10 +146,14 @@ def test_a_full_disk_leaves_no_file(folder):
 
 
 def test_an_interrupt_is_one_line(folder):
+    """A shell's background jobs ignore SIGINT, and so would what a test starts there: its default comes back first."""
     process = subprocess.Popen([sys.executable, "-m", "pardnn.capture_torch", "careless_model.py:endless", "-o", "g.h5"], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+                               stderr=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    try:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert (process.returncode, stderr) == (130, "pardnn.capture_torch: stopped\n")
     assert not [name for name in os.listdir() if "g.h5" in name]
