@@ -17,7 +17,7 @@ from .curve.largest import Verdict, largest_fitting
 from .curve.machines import CurveError, devices_of_file, equal_devices
 from .curve.report import csv_text, svg_text, table_lines
 from .program_path import program_path
-from .text_file import write_text
+from .atomic_file import write_text
 
 MODULE = "pardnn.batch_curve"
 

@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> None:
     from .costs import cost_model, finish
-    from .graph_file import check_target
+    from .atomic_file import check_target
 
     try:
         import torch

@@ -13,7 +13,7 @@ from .runtime.device_map import device_map
 from .runtime.errors import RunError
 from .runtime.pipeline import pipeline_split
 from .runtime.placement import Placement, read_placement
-from .text_file import write_text
+from .atomic_file import write_text
 from .torch_step.program import load_program
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .program_path import program_path
-from .text_file import write_text
+from .atomic_file import write_text
 
 if TYPE_CHECKING:
     from .fidelity_run.run import Settings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
@@ -13,6 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from .atomic_file import check_target, replacing
 from .graph import Graph, printable
 
 _OPTIONAL = {"temp": 0, "kind": 0, "colocation": -1, "alias": -1, "fixed": -1, "gradient_of": -1}
@@ -27,22 +27,10 @@ def write_graph(path: str | os.PathLike[str], graph: Graph, extra: dict[str, byt
 
     ``extra``: more datasets of bytes by name, say ``{"program": ...}``, which other readers ignore. Raises OSError where the disk does.
     """
-    target = Path(path)
     check_target(path)
     content = _image(graph, extra or {})
-    handle, scratch = tempfile.mkstemp(dir=target.parent or Path("."), prefix=f".{target.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(scratch, 0o666 & ~mask)
-        os.replace(scratch, target)
-    except BaseException:
-        os.unlink(scratch)
-        raise
+    with replacing(path) as file:
+        file.write(content)
 
 
 def _image(graph: Graph, extra: dict[str, bytes]) -> bytes:
@@ -54,15 +42,6 @@ def _image(graph: Graph, extra: dict[str, bytes]) -> bytes:
         file.flush()
         image: bytes = file.id.get_file_image()
     return image
-
-
-def check_target(path: str | os.PathLike[str]) -> None:
-    """Raises OSError, one line, where no file can be written: worth asking before long work."""
-    target = Path(path)
-    if not target.name or (target.exists() and not target.is_file()):
-        raise IsADirectoryError(f"{path or 'an empty name'}: expected the name of a file to write, it is a folder or a device")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{path}: its folder does not exist")
 
 
 def _fill(file: h5py.File, graph: Graph) -> None:

@@ -140,7 +140,7 @@ def _measure(told: argparse.Namespace, ranks: Ranks, effort: Effort, backend: st
     from .machine.machine_file import link_classes, machine_devices, machine_document, machine_text
     from .machine.measure import BACKENDS, measure
     from .machine.table import device_lines, link_lines
-    from .text_file import write_text
+    from .atomic_file import write_text
 
     device = ranks.device(BACKENDS[backend][1])
     shown = ranks.rank == 0 and sys.stderr.isatty()

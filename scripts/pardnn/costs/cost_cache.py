@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 
+from ..atomic_file import write_text
 from .call import OpCall, TensorSpec
 
 _FORMAT, _VERSION = "pardnn-costs", 1
@@ -41,16 +40,7 @@ class CostCache:
         for name, times in self._sections.items():
             sections.setdefault(name, {}).update(times)
         content = {"format": _FORMAT, "version": _VERSION, "unit": "ns", "devices": {n: dict(sorted(t.items())) for n, t in sorted(sections.items())}}
-        handle, scratch = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.", suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(content, file, indent=1)
-                file.write("\n")
-            os.chmod(scratch, 0o644)
-            os.replace(scratch, self.path)
-        except BaseException:
-            os.unlink(scratch)
-            raise
+        write_text(self.path, json.dumps(content, indent=1) + "\n")
         self.changed = False
 
 

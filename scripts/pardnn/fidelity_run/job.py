@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..runtime.schedule import Schedule
-from ..text_file import write_text
+from ..atomic_file import write_text
 from .draw import Candidate
 
 JOB, CANDIDATES, RESULTS = "job.json", "candidates.npz", "results.json"

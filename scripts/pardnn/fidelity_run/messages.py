@@ -23,7 +23,7 @@ from ..runtime.channels import GroupChannels
 from ..runtime.links import Machine
 from ..runtime.plan import Transfer
 from ..runtime.schedule import in_order
-from ..text_file import write_text
+from ..atomic_file import write_text
 from ..torch_step.values import Ref, spec_of
 from .draw import Candidate
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import torch
 
+from ..atomic_file import replacing
 from ..torch_step.errors import ProgramError
 from ..torch_step.program import Program
 from ..torch_step.state import load_state, module_state, named_state, optimizer_state
@@ -128,20 +128,8 @@ def content_of(program: Program, values: Mapping[Ref, torch.Tensor], start: Stat
 
 def save(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     """``torch.save``, atomically."""
-    target = Path(path)
-    handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            torch.save(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(scratch, 0o666 & ~mask)
-        os.replace(scratch, target)
-    except BaseException:
-        os.unlink(scratch)
-        raise
+    with replacing(path) as file:
+        torch.save(content, file)
 
 
 def gathered(program: Program, own: Mapping[Ref, torch.Tensor], owner: Mapping[int, int], rank: int, send: Callable[[torch.Tensor, int], None],

@@ -15,8 +15,9 @@ from typing import Any, TextIO
 import torch
 import torch.distributed as dist
 
+from ..atomic_file import check_target
 from ..graph import Graph
-from ..graph_file import check_target, read_extra
+from ..graph_file import read_extra
 from ..torch_step.program import DATASET, Program, load_program
 from ..torch_step.randomness import op_seed
 from ..torch_step.replay import Runner

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
+from ..atomic_file import replacing
 from ..capture_common.wire import BYTES, Field, WireFile
 
 _NODE = 1  # field of GraphDef
@@ -20,7 +18,7 @@ TEXT_ENDINGS = (".pbtxt", ".prototxt", ".txt")
 def rewrite(source: str | os.PathLike[str], target: str | os.PathLike[str], devices: Sequence[str]) -> None:
     """Copies the binary GraphDef ``source`` with node i on ``devices[i]``; all else is as it was. Memory: a few MiB beside ``devices``."""
     device = iter(devices)
-    with WireFile(source) as wire, _whole(target) as out:
+    with WireFile(source) as wire, replacing(target) as out:
         for field in wire.fields():
             if field.number != _NODE or field.wire_type != BYTES:
                 _copy(wire, out, field.tag, field.end)
@@ -50,7 +48,7 @@ def _copy_large(wire: WireFile, out: BinaryIO, node: Field, device: str) -> None
 
 def write(definition: Any, target: str | os.PathLike[str]) -> None:
     """Writes a GraphDef in binary form, or as text where the name says so. A node at a time, so that the whole may exceed protobuf's 2 GB."""
-    with _whole(target) as out:
+    with replacing(target) as out:
         if os.fspath(target).endswith(TEXT_ENDINGS):
             from google.protobuf import text_format
 
@@ -85,22 +83,3 @@ def _head(number: int, length: int) -> bytes:
         length >>= 7
     out.append(length)
     return bytes(out)
-
-
-@contextmanager
-def _whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``path`` when all is written."""
-    target = Path(path)
-    handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    try:
-        with open(handle, "wb", buffering=1 << 20) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(scratch, 0o666 & ~mask)
-        os.replace(scratch, target)
-    except BaseException:
-        os.unlink(scratch)
-        raise

@@ -18,7 +18,7 @@ from pardnn.machine.machine_file import link_classes, machine_devices, machine_d
 from pardnn.machine.measure import DeviceFacts  # noqa: E402
 from pardnn.machine.table import device_lines, link_lines  # noqa: E402
 from pardnn.runtime.links import Machine  # noqa: E402
-from pardnn.text_file import write_text  # noqa: E402
+from pardnn.atomic_file import write_text  # noqa: E402
 
 
 def facts(host: str, seconds: float = 0.01, model: str = "A", shared: bool = True, boot: str = "") -> DeviceFacts:
