@@ -60,7 +60,8 @@ def test_operations_run_where_they_are_placed(model: str, case: Callable[[str], 
         elsewhere = [(name, device) for name, device in ran if not device.endswith(nodes[name].device) and nodes[name].op not in MOVED]
         assert not elsewhere
         missing = {name for name in made.graph.names if nodes[name].op not in ("Placeholder", *MOVED, *BODIES)} - {name for name, _ in ran}
-        assert all(nodes[name].op == "Const" for name in missing) and len(missing) < 0.05 * len(made.graph.names)
+        # TensorFlow leaves out constants whose readers are all elsewhere: how many depends on the placement, and so on measured times.
+        assert all(nodes[name].op == "Const" for name in missing) and len(missing) < 0.1 * len(made.graph.names)
         assert len({device for _, device in ran}) == 4
 
 
