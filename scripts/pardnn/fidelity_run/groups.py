@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..disjoint_sets import DisjointSets
 from ..graph import Graph, Int64
 
 
@@ -45,18 +46,11 @@ def groups(graph: Graph) -> Groups:
 
 
 def _leaders(graph: Graph) -> Int64:
-    leader = list(range(graph.num_nodes))
-
-    def find(n: int) -> int:
-        while leader[n] != n:
-            leader[n] = leader[leader[n]]
-            n = leader[n]
-        return n
-
+    sets: DisjointSets[int] = DisjointSets()
     first: dict[int, int] = {}
     for n, (alias, group) in enumerate(zip(graph.alias.tolist(), graph.colocation.tolist())):
         if alias >= 0:
-            leader[find(n)] = find(alias)
+            sets.join(n, alias)
         if group >= 0:
-            leader[find(n)] = find(first.setdefault(group, n))
-    return np.array([find(n) for n in range(graph.num_nodes)], dtype=np.int64)
+            sets.join(n, first.setdefault(group, n))
+    return np.array([sets.find(n) for n in range(graph.num_nodes)], dtype=np.int64)

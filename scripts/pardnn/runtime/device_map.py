@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..disjoint_sets import DisjointSets
 from ..graph import Graph
 from ..torch_step.program import Program
 from .errors import RunError
@@ -72,20 +73,11 @@ def device_map(graph: Graph, program: Program, placement: Placement) -> DeviceMa
 
 def _tied(tensors: dict[str, int]) -> dict[str, str]:
     """For each module one that stands for all that share tensors with it."""
-    leader: dict[str, str] = {}
-
-    def find(module: str) -> str:
-        while leader.setdefault(module, module) != module:
-            leader[module] = leader[leader[module]]
-            module = leader[module]
-        return module
-
+    sets: DisjointSets[str] = DisjointSets()
     first: dict[int, str] = {}
     for name, node in tensors.items():
-        a, b = find(first.setdefault(node, owner(name))), find(owner(name))
-        if a != b:
-            leader[b] = a
-    return {m: find(m) for m in list(leader)}
+        sets.join(first.setdefault(node, owner(name)), owner(name))
+    return sets.leaders()
 
 
 def _nearest(modules: dict[str, int], path: str) -> int | None:

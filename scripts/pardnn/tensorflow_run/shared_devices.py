@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
+from ..disjoint_sets import DisjointSets
 from ..tensorflow_step.flat_graph import FlatGraph
 
 _RESOURCE = 20  # DT_RESOURCE
@@ -25,7 +26,7 @@ class Groups:
 
     def __init__(self, graph: FlatGraph) -> None:
         """Together are: nodes of one ``_class`` loc:@NAME and NAME itself; what hands out a reference or a resource and what takes it. O(nodes + edges)."""
-        self._leader = list(range(len(graph)))
+        sets: DisjointSets[int] = DisjointSets()
         self.unknown: list[str] = []
         index = {name: n for n, name in enumerate(graph.names)}
         first_of_class: dict[str, int] = {}
@@ -33,23 +34,12 @@ class Groups:
             for place in node.attr["_class"].list.s if "_class" in node.attr else ():
                 name = place.decode(errors="replace")
                 if name.startswith("loc:@"):
-                    self._join(n, first_of_class.setdefault(name, index.get(name[5:], n)))
+                    sets.join(n, first_of_class.setdefault(name, index.get(name[5:], n)))
             data = graph.data(n)
             for position in self._sharing(node):
                 if position < len(data):
-                    self._join(n, data[position][0])
-        self.leader = [self._find(n) for n in range(len(graph))]
-
-    def _find(self, node: int) -> int:
-        leader = self._leader
-        while leader[node] != node:
-            leader[node] = leader[leader[node]]
-            node = leader[node]
-        return node
-
-    def _join(self, a: int, b: int) -> None:
-        a, b = self._find(a), self._find(b)
-        self._leader[max(a, b)] = min(a, b)
+                    sets.join(n, data[position][0])
+        self.leader = [sets.find(n) for n in range(len(graph))]
 
     def _sharing(self, node: Any) -> list[int]:
         arguments = _arguments(node.op)

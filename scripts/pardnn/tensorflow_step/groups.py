@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..disjoint_sets import DisjointSets
 from .flat_graph import FlatGraph
 from .variables import Touches
 
@@ -11,32 +12,21 @@ _RESOURCE = 20  # DT_RESOURCE
 def colocation_groups(graph: FlatGraph, found: Touches, dtypes: list[list[int]]) -> list[int]:
     """A group for each node, or -1. Together are: nodes with the same ``_class`` loc:@NAME and NAME itself; a variable and all that take it
     by reference or handle; any other resource's handle and what takes it. Groups are numbered by their first nodes. O(nodes + edges)."""
-    leader = list(range(len(graph)))
-
-    def find(node: int) -> int:
-        while leader[node] != node:
-            leader[node] = leader[leader[node]]
-            node = leader[node]
-        return node
-
-    def join(a: int, b: int) -> None:
-        a, b = find(a), find(b)
-        leader[max(a, b)] = min(a, b)
-
+    sets: DisjointSets[int] = DisjointSets()
     index = {name: n for n, name in enumerate(graph.names)}
     first_of_class: dict[str, int] = {}
     for n, node in enumerate(graph.nodes):
         for place in node.attr["_class"].list.s if "_class" in node.attr else ():
             name = place.decode(errors="replace")
             if name.startswith("loc:@"):
-                join(n, first_of_class.setdefault(name, index.get(name[5:], n)))
+                sets.join(n, first_of_class.setdefault(name, index.get(name[5:], n)))
         for variable in (*found.reads.get(n, ()), *found.writes.get(n, ())):
-            join(n, variable)
+            sets.join(n, variable)
         for source, output in graph.data(n):
             if output < len(dtypes[source]) and dtypes[source][output] == _RESOURCE:
-                join(n, source)
+                sets.join(n, source)
     sizes: dict[int, int] = {}
     for n in range(len(graph)):
-        sizes[find(n)] = sizes.get(find(n), 0) + 1
+        sizes[sets.find(n)] = sizes.get(sets.find(n), 0) + 1
     numbers: dict[int, int] = {}
-    return [numbers.setdefault(find(n), len(numbers)) if sizes[find(n)] > 1 else -1 for n in range(len(graph))]
+    return [numbers.setdefault(sets.find(n), len(numbers)) if sizes[sets.find(n)] > 1 else -1 for n in range(len(graph))]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..costs import Cost, CostModel, How, OpCall, TensorSpec
+from ..disjoint_sets import DisjointSets
 from ..graph import Graph, GraphBuilder, Kind
 from .errors import CaptureError
 from .outputs import last_readers, outputs_apart, unread_bytes
@@ -184,21 +185,13 @@ def tensor_spec(spec: Spec) -> TensorSpec:
 
 def _groups(recording: Recording, live: Sequence[bool]) -> dict[int, int]:
     """Colocation group of each root that is tied to another, and of each residual; numbered in order of their first node."""
-    leader: dict[int, int] = {}
-
-    def find(node: int) -> int:
-        while leader.setdefault(node, node) != node:
-            leader[node] = leader[leader[node]]
-            node = leader[node]
-        return node
-
+    sets: DisjointSets[int] = DisjointSets()
     for a, b in recording.ties:
         if live[a] and live[b]:
-            low, high = sorted((find(a), find(b)))
-            leader[high] = low
+            sets.join(a, b)
     numbers: dict[int, int] = {}
-    return {node: numbers.setdefault(find(node), len(numbers)) for node, record in enumerate(recording.records)
-            if live[node] and (record.kind == 1 or node in leader)}
+    return {node: numbers.setdefault(sets.find(node), len(numbers)) for node, record in enumerate(recording.records)
+            if live[node] and (record.kind == 1 or node in sets)}
 
 
 def _call(record: Record, moved: Callable[[Ref], Ref]) -> Call | None:
