@@ -46,11 +46,18 @@ Size size_of(std::int64_t visits_of_a_run) {
 /// A round's visits: small graphs cost less for each.
 std::int64_t round_visits(Size size) { return size == Size::tiny ? 2 * kRoundVisits : kRoundVisits; }
 
+/// What the starts leave of two seconds (at 20,000 nodes as much as a round), or of ten times `fast`: so many visits for each of a run.
+std::int64_t first_round_visits(Preset preset, Size size, std::int64_t visits_of_a_run) {
+  if (preset == Preset::strong) return round_visits(size);
+  return std::min(round_visits(size), std::max(2 * kRoundVisits - 700 * visits_of_a_run, 150 * visits_of_a_run));
+}
+
 class Improver {
  public:
   Improver(Pool& pool, const ImprovementOptions& options)
       : pool_(pool), options_(options), costs_(pool.judge().costs()), graph_(costs_.graph()), policy_(pool.judge().policy()),
-        run_(graph_.num_nodes() + graph_.num_edges() + 32), size_(size_of(run_)), threads_(side_by_side(run_)) {
+        run_(graph_.num_nodes() + graph_.num_edges() + 32), size_(size_of(run_)), first_round_(first_round_visits(options.preset, size_, run_)),
+        threads_(side_by_side(run_)) {
     // Ports make a run cost half as much again.
     if (costs_.machine().links == Links::ports) run_ += run_ / 2;
   }
@@ -62,21 +69,20 @@ class Improver {
 
   /// Descents from all of the pool, then what the size allows on the best.
   void first_round(StageClock::Stage& stage) {
-    const std::int64_t visits = round_visits(size_);
     const bool small = size_ <= Size::small;
     const std::vector<Candidate> starts = pool_.candidates();
-    const std::int64_t each = visits / (small ? 6 : 3) / static_cast<std::int64_t>(starts.size());
+    const std::int64_t each = first_round_ / (small ? 6 : 3) / static_cast<std::int64_t>(starts.size());
     std::vector<Attempt> attempts;
     for (const Candidate& start : starts) attempts.push_back(descent(start, each));
     if (small) {
       // Two short runs do more than one long one.
-      for (const int half : {0, 1}) attempts.push_back(annealed_lists(usual_method(), visits / 8, half));
+      for (const int half : {0, 1}) attempts.push_back(annealed_lists(usual_method(), first_round_ / 8, half));
     }
     try_all(attempts, stage);
-    if (small) try_one(annealing(pool_.best(), visits / 4, 0));
+    if (small) try_one(annealing(pool_.best(), first_round_ / 4, 0));
     // Not beside the annealing: rebuilt from its start, small graphs end 0.02 % later.
-    try_one(rebuilding(pool_.best(), visits / 4, 0));
-    try_one(descent(pool_.best(), visits / (small ? 12 : 4)));
+    try_one(rebuilding(pool_.best(), first_round_ / 4, 0));
+    try_one(descent(pool_.best(), first_round_ / (small ? 12 : 4)));
   }
 
   /// One more attempt from one of the best: rebuilt windows, and, while an emulation costs little, annealing of either kind.
@@ -208,6 +214,7 @@ class Improver {
   Policy policy_;
   std::int64_t run_;  ///< visits of a whole emulation
   Size size_;
+  std::int64_t first_round_;  ///< visits
   int threads_;
   std::atomic<bool> over_ = false;  ///< what the others of try_all find does not count any more
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "construct/affinity.hpp"
+#include "refinement/step_one.hpp"
 #include "repair/overflow_repair.hpp"
 
 namespace pardnn {
@@ -49,6 +50,17 @@ std::int64_t repair_overfull(Pool& pool, std::int64_t visits, const std::functio
     visits -= repair_one(pool, front[i], options);
   }
   return visits;
+}
+
+void add_repaired_step_one(Pool& pool, const std::function<bool()>& should_stop) {
+  Candidate published;
+  published.device = paper_step_one(pool.judge().costs(), {});
+  published.score = pool.judge().score(published.device);
+  published.origin = "ParDNN as published";
+  if (published.score.feasible() || !beats_best(pool, published)) return;
+  RepairOptions options;
+  options.should_stop = should_stop;
+  repair_one(pool, published, options);
 }
 
 }  // namespace pardnn

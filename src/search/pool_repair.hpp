@@ -12,4 +12,8 @@ namespace pardnn {
 /// what is left, as most need less. `many_first`: a fit counts, its makespan does not. While nothing fits at least one is repaired. What no longer beats the best that fits is left out. Returns the visits left.
 std::int64_t repair_overfull(Pool& pool, std::int64_t visits, const std::function<bool()>& should_stop, bool many_first = false);
 
+/// The published method, whole: its step one, and repair from there, however little promises it (a front keeps the placements that overflow least, not those
+/// that a repair makes most of). So no result of a search is longer than it, or unfit where it fits.
+void add_repaired_step_one(Pool& pool, const std::function<bool()>& should_stop);
+
 }  // namespace pardnn

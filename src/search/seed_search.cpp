@@ -82,6 +82,7 @@ Candidate search_seed(Judge& judge, const SeedSearchOptions& options, StageClock
   if (pool.has_overfull()) {
     auto stage = clock.stage("repair");
     repair_overfull(pool, repair_budget(options.preset), options.should_stop);
+    if (options.preset != Preset::fast && !stopped()) add_repaired_step_one(pool, options.should_stop);
     if (!pool.best().score.feasible() && judge.policy() == Policy::priority && !stopped()) replay_fifo(pool, options);
   }
   if (!pool.best().score.feasible() && !complete && options.preset != Preset::fast && !stopped()) {

@@ -48,7 +48,8 @@ int budget_runs(Preset preset) {
   return 0;
 }
 
-void add_step_one(StartSheet& sheet, std::uint64_t seed, bool initial_merge) {
+/// True if nothing was dropped or jittered: the last that was judged is the method as published.
+bool add_step_one(StartSheet& sheet, std::uint64_t seed, bool initial_merge) {
   StepOneOptions options;
   options.initial_merge = initial_merge;
   if (seed > 1) {
@@ -57,7 +58,7 @@ void add_step_one(StartSheet& sheet, std::uint64_t seed, bool initial_merge) {
   }
   const std::string name = initial_merge ? "ParDNN" : "ParDNN without initial merge";
   // Every intermediate result is judged; a refinement that the emulated run does not confirm is dropped.
-  bool refined = false;
+  bool refined = false, dropped = false;
   Score last;
   options.confirm = [&](std::span<const DeviceId> device) {
     Candidate candidate;
@@ -66,11 +67,13 @@ void add_step_one(StartSheet& sheet, std::uint64_t seed, bool initial_merge) {
     candidate.origin = refined ? name + ", refined" : name;
     const bool confirmed = !refined || candidate.score < last;
     if (confirmed) last = candidate.score;
+    dropped = dropped || !confirmed;
     refined = true;
     sheet.keep(std::move(candidate));
     return confirmed;
   };
   paper_step_one(sheet.judge().costs(), options);
+  return initial_merge && seed <= 1 && !dropped;
 }
 
 /// EIL around the parameters of an affinity start.
@@ -196,7 +199,13 @@ void add_starts(Pool& pool, const StartContext& context) {
     starts.end_step();
   }
   if (pool.judge().policy() == Policy::priority && context.preset != Preset::fast) pool.try_fifo_orders();
-  starts.add([&context](StartSheet& sheet) { add_step_one(sheet, context.seed, true); });
+  starts.add([&context](StartSheet& sheet) {
+    const bool as_published = add_step_one(sheet, context.seed, true);
+    if (as_published || context.preset == Preset::fast) return;
+    Constructed published;
+    published.device = paper_step_one(sheet.judge().costs(), {});
+    sheet.add(std::move(published), "ParDNN as published");
+  });
   starts.end_step();
   if (context.preset != Preset::fast) {
     starts.add([&context](StartSheet& sheet) { add_step_one(sheet, context.seed, false); });
