@@ -56,7 +56,7 @@ def read_state(path: str, start: State | None = None) -> State:
         raise RunError(f"{path}: a folder without {SHARD.format(0)}" if Path(path).is_dir() else f"{path}: no such file")
     optimizers: list[dict[str, Any]] = []
     for file in files:
-        content = _load(file)
+        content = load_file(file)
         model = content.get("model", content.get("state_dict"))
         if model is None and all(isinstance(v, torch.Tensor) for v in content.values()):
             model = content
@@ -78,7 +78,8 @@ def read_state(path: str, start: State | None = None) -> State:
     return found
 
 
-def _load(file: Path) -> dict[str, Any]:
+def load_file(file: Path) -> dict[str, Any]:
+    """The dictionary in a file of ``torch.save``, on disk until it is used. Raises RunError on another content."""
     try:
         content = torch.load(file, map_location="cpu", mmap=True, weights_only=True)
     except (OSError, RuntimeError, ValueError, KeyError, EOFError) as error:
