@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .capture_common import CaptureError, Costing, Report
-from .capture_common.command import add_common_options, costing_of, first_line, load_function, model_named, run
+from .capture_common.command import Captured, add_common_options, costing_of, model_named, run
+from .capture_common.user_function import call_function
+from .command_line import Parser, whole
 from .costs import CostModel
 from .graph import Graph
 
@@ -22,15 +24,14 @@ if __name__ == "__main__":
 
 
 def capture_step(step: Callable[..., Any], state: Any, *batch: Any, costs: CostModel | str = "roofline:V100", unroll: int = 0, iterations: int = 1,
-                 samples: int = 0, name: str = "") -> Graph:
+                 samples: int | None = None, name: str = "") -> Graph:
     """The graph of ``step(state, *batch)``, traced on shapes: nothing runs, nothing is allocated.
 
     Leaves of ``state`` are residuals, taken as donated: the operation that makes a leaf's new value writes it over the old one, or a node
     ``update/LEAF`` after it does. ``unroll``: scans of at most so many iterations are unrolled, others are one node. ``samples``: of one step,
     else the batch's leading dimension. XLA fuses what is apart here: memory and time of element-by-element chains are upper bounds.
     """
-    costing = Costing(model_named(costs) if isinstance(costs, str) else costs)
-    return step_with_report(step, state, batch, costing=costing, unroll=unroll, iterations=iterations, samples=samples, name=name)[0]
+    return step_with_report(step, state, batch, costing=Costing(model_named(costs)), unroll=unroll, iterations=iterations, samples=samples, name=name)[0]
 
 
 def step_with_report(step: Callable[..., Any], state: Any, batch: Sequence[Any], *, costing: Costing, name: str = "",
@@ -45,34 +46,33 @@ def step_with_report(step: Callable[..., Any], state: Any, batch: Sequence[Any],
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pardnn.capture_jax", description="A JAX training step as a graph file.")
+    parser = Parser(prog="python -m pardnn.capture_jax", description="A JAX training step as a graph file.")
     parser.add_argument("source", metavar="FILE.py:FUNCTION", help="a function that returns (step, state, *batch)")
     add_common_options(parser)
-    parser.add_argument("--unroll", type=int, default=0, metavar="N", help="unroll scans of at most N iterations (default: 0, none)")
-    parser.add_argument("--iterations", type=int, default=1, metavar="N", help="iterations of while loops (default: 1)")
+    parser.add_argument("--unroll", type=whole(0), default=0, metavar="N", help="unroll scans of at most N iterations (default: 0, none)")
+    parser.add_argument("--iterations", type=whole(0), default=1, metavar="N", help="iterations of while loops (default: 1)")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
 
-    def capture() -> tuple[Graph, Costing, Report, dict[str, bytes]]:
+    def captured() -> Captured:
         costing = costing_of(options)
         step, state, batch = _made(options.source)
         graph, report = step_with_report(step, state, batch, costing=costing, unroll=options.unroll, iterations=options.iterations,
-                                         samples=options.samples or 0, name=options.name or "")
-        return graph, costing, report, {}
+                                         samples=options.samples, name=options.name or "")
+        return Captured(graph, costing, report)
 
-    return run(capture, options.output)
+    return run("pardnn.capture_jax", options.output, captured)
 
 
 def _made(spec: str) -> tuple[Callable[..., Any], Any, Sequence[Any]]:
-    try:
-        step, state, *batch = load_function(spec)()
-    except (TypeError, ValueError) as error:
-        if isinstance(error, CaptureError):
-            raise
-        raise CaptureError(f"{spec}: expected it to return (step, state, *batch): {first_line(error)}") from error
+    made = call_function(spec)
+    if not isinstance(made, (tuple, list)) or len(made) < 2:
+        raise CaptureError(f"{spec}: expected it to return (step, state, *batch), found {type(made).__name__}"
+                           + (f" of {len(made)}" if isinstance(made, (tuple, list)) else ""))
+    step, state, *batch = made
     return step, state, batch
 
 

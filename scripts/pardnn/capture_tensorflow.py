@@ -13,7 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .capture_common import CaptureError, Costing, Report
-from .capture_common.command import add_common_options, costing_of, first_line, load_function, run
+from .capture_common.command import Captured, add_common_options, costing_of, model_named, run
+from .capture_common.samples import samples_of
+from .capture_common.user_function import call_function
+from .command_line import Parser, whole
 from .costs import CostModel
 from .graph import Graph
 
@@ -24,7 +27,7 @@ if __name__ == "__main__":
 def capture_graph_def(graph_def: Any, *, fetches: Sequence[str] = (), profile: Any = None, costs: CostModel | str = "roofline:V100",
                       **options: Any) -> Graph:
     """The graph of a GraphDef: a message, or the path of a .pb or .pbtxt file. See :func:`capture_with_report`."""
-    return capture_with_report(graph_def, fetches=fetches, profile=profile, costing=_costing(costs), **options)[0]
+    return capture_with_report(graph_def, fetches=fetches, profile=profile, costing=Costing(model_named(costs)), **options)[0]
 
 
 def capture_function(function: Any, *args: Any, profile: Any = None, costs: CostModel | str = "roofline:V100", samples: int | None = None,
@@ -34,7 +37,7 @@ def capture_function(function: Any, *args: Any, profile: Any = None, costs: Cost
     Nothing runs. Calls are inlined; variables are residuals under their names. ``samples``: of one step, else the arguments' common leading
     dimension. CaptureError with the user's own line where tracing stops.
     """
-    return function_with_report(function, args, profile=profile, costing=_costing(costs), samples=samples, **options)[0]
+    return function_with_report(function, args, profile=profile, costing=Costing(model_named(costs)), samples=samples, **options)[0]
 
 
 def capture_with_report(graph_def: Any, *, costing: Costing, fetches: Sequence[str] = (), profile: Any = None, samples: int | None = None,
@@ -54,9 +57,8 @@ def capture_with_report(graph_def: Any, *, costing: Costing, fetches: Sequence[s
         definition = type(graph_def)()
         definition.CopyFrom(graph_def)
     options.setdefault("name", name)
-    graph, report = convert(definition, costing, Options(fetches=fetches, samples=samples or 1, **options), _profile(profile))
-    if samples is None:
-        report.note("samples a step unknown, taken as 1 (--samples N)")
+    graph, report = convert(definition, costing, Options(fetches=fetches, **options), _profile(profile))
+    graph.samples_per_step = samples_of(samples, None, report)
     return graph, report
 
 
@@ -68,11 +70,8 @@ def function_with_report(function: Any, args: Sequence[Any], *, costing: Costing
 
     flat = flat_function(traced(function, args))
     options.setdefault("name", getattr(function, "__name__", "step"))
-    known = samples or _leading_dimension(args)
-    graph, report = convert_flat(flat.flat, costing, Options(fetches=flat.fetches, captured=flat.captured, samples=known or 1, **options),
-                                 _profile(profile))
-    if samples is None:
-        report.note(f"samples a step: {known}, the arguments' leading dimension" if known else "samples a step unknown, taken as 1")
+    graph, report = convert_flat(flat.flat, costing, Options(fetches=flat.fetches, captured=flat.captured, **options), _profile(profile))
+    graph.samples_per_step = samples_of(samples, _leading_dimension(args), report)
     return graph, report
 
 
@@ -92,7 +91,7 @@ def traced(function: Any, args: Sequence[Any]) -> Any:
 
 
 def _leading_dimension(args: Sequence[Any]) -> int | None:
-    shapes = [a.shape for a in args if hasattr(a, "shape") and len(a.shape)]
+    shapes = [a.shape for a in args if hasattr(a, "shape") and getattr(a.shape, "rank", 0) is not None and len(a.shape)]
     leading = {s[0] for s in shapes}
     return leading.pop() if len(leading) == 1 else None
 
@@ -105,38 +104,34 @@ def _profile(profile: Any) -> Any:
     return read_profile(profile) if isinstance(profile, (str, os.PathLike)) else profile_of(profile)
 
 
-def _costing(costs: CostModel | str) -> Costing:
-    from .capture_common.command import model_named
-
-    return Costing(model_named(costs) if isinstance(costs, str) else costs)
-
-
 def _feed(text: str) -> tuple[str, list[int]]:
     name, separator, shape = text.rpartition("=")
-    sizes = shape.split("x") if shape else []
-    if not separator or not name or not all(s.isdigit() for s in sizes):
-        raise CaptureError(f"--feed {text}: expected PLACEHOLDER=32x784")
-    return name, [int(s) for s in sizes]
+    try:
+        if separator and name:
+            return name, [whole(0)(size) for size in shape.split("x")] if shape else []
+    except argparse.ArgumentTypeError:
+        pass  # told below, with the option
+    raise CaptureError(f"--feed {text}: expected PLACEHOLDER=32x784")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pardnn.capture_tensorflow", description="A TensorFlow graph as a graph file.")
+    parser = Parser(prog="python -m pardnn.capture_tensorflow", description="A TensorFlow graph as a graph file.")
     parser.add_argument("source", metavar="SOURCE", help="GraphDef (.pb, .pbtxt), or FILE.py:FUNCTION that returns (tf.function, arguments)")
     add_common_options(parser)
     parser.add_argument("--profile", metavar="FILE", help="RunMetadata of a step run with FULL_TRACE, serialised")
     parser.add_argument("--fetch", action="append", default=[], metavar="NAME", help="what a step computes (default: what the profile saw, else all)")
     parser.add_argument("--feed", action="append", default=[], metavar="PLACEHOLDER=32x784", help="shape of a placeholder")
-    parser.add_argument("--unknown-dim", type=int, metavar="N", help="size of dimensions that stay unknown (default: they are refused)")
+    parser.add_argument("--unknown-dim", type=whole(0), metavar="N", help="size of dimensions that stay unknown (default: they are refused)")
     parser.add_argument("--cut-loops", action="store_true", help="cut TF1 while loops at their back edges; each counts for one iteration")
     parser.add_argument("--no-in-place", action="store_true", help="give operations that would overwrite their input a buffer of their own")
-    parser.add_argument("--iterations", type=int, default=1, metavar="N", help="iterations of functional While loops (default: 1)")
+    parser.add_argument("--iterations", type=whole(0), default=1, metavar="N", help="iterations of functional While loops (default: 1)")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
 
-    def capture() -> tuple[Graph, Costing, Report, dict[str, bytes]]:
+    def captured() -> Captured:
         costing = costing_of(options)
         shared: dict[str, Any] = {"costing": costing, "profile": options.profile, "samples": options.samples, "unknown_dim": options.unknown_dim,
                                   "cut_loops": options.cut_loops, "in_place": not options.no_in_place, "iterations": options.iterations}
@@ -144,25 +139,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             shared["name"] = options.name
         if ".py:" in options.source:
             function, args = made_function(options.source)
-            return *_with_costing(function_with_report(function, args, **shared), costing), {}
-        feeds = dict(_feed(text) for text in options.feed)
-        return *_with_costing(capture_with_report(options.source, fetches=options.fetch, feeds=feeds, **shared), costing), {}
+            graph, report = function_with_report(function, args, **shared)
+        else:
+            feeds = dict(_feed(text) for text in options.feed)
+            graph, report = capture_with_report(options.source, fetches=options.fetch, feeds=feeds, **shared)
+        return Captured(graph, costing, report)
 
-    return run(capture, options.output)
-
-
-def _with_costing(captured: tuple[Graph, Report], costing: Costing) -> tuple[Graph, Costing, Report]:
-    return captured[0], costing, captured[1]
+    return run("pardnn.capture_tensorflow", options.output, captured)
 
 
 def made_function(spec: str) -> tuple[Any, Sequence[Any]]:
-    try:
-        function, args = load_function(spec)()
-    except (TypeError, ValueError) as error:
-        if isinstance(error, CaptureError):
-            raise
-        raise CaptureError(f"{spec}: expected it to return (tf.function, arguments): {first_line(error)}") from error
-    return function, args
+    """The tf.function and its arguments that a user's function returns. Raises CaptureError."""
+    made = call_function(spec)
+    if not isinstance(made, (tuple, list)) or len(made) != 2 or not isinstance(made[1], (tuple, list)):
+        raise CaptureError(f"{spec}: expected it to return (tf.function, arguments), the latter a tuple, found {type(made).__name__}")
+    return made[0], made[1]
 
 
 if __name__ == "__main__":

@@ -128,10 +128,13 @@ class GraphBuilder:
 
     def node(self, name: str, *, op: str, comp: int = 0, mem: int = 0, temp: int = 0, kind: Kind = Kind.NORMAL,
              colocation: int = -1, alias: int = -1, fixed: int = -1, gradient_of: int = -1) -> int:
-        """Adds a node and returns its id. Names may repeat: :meth:`build` makes them unique. Times in ns, sizes in bytes."""
+        """Adds a node and returns its id. Names may repeat: :meth:`build` makes them unique. Times in ns, sizes in bytes. ValueError beyond 63 bits."""
         values = (self._op_types.setdefault(op, len(self._op_types)), comp, mem, temp, int(kind), colocation, alias, fixed, gradient_of)
-        for column, value in zip(self._COLUMNS, values):
-            self._columns[column].append(value)
+        try:
+            for column, value in zip(self._COLUMNS, values):
+                self._columns[column].append(value)
+        except OverflowError:
+            raise ValueError(f"node '{name}': {column} {value} exceeds 63 bits") from None
         self.names.append(name)
         return len(self.names) - 1
 
@@ -145,8 +148,11 @@ class GraphBuilder:
 
     def edge(self, source: int, target: int, bytes: int, output: int = 0) -> None:
         """Output ``output`` of ``source``, ``bytes`` large, is read by ``target``; 0 bytes: order alone."""
-        for column, value in zip(self._edges, (source, target, bytes, output)):
-            column.append(value)
+        try:
+            for column, value in zip(self._edges, (source, target, bytes, output)):
+                column.append(value)
+        except OverflowError:
+            raise ValueError(f"edge '{self.names[source]}' -> '{self.names[target]}': {bytes} bytes exceed 63 bits") from None
 
     def build(self) -> Graph:
         """The graph: parallel edges with the same output are one (the greatest bytes count), names unique, checked.
@@ -177,6 +183,8 @@ def _check(names: Sequence[str], columns: dict[str, Int64], source: Int64, targe
         negative = np.flatnonzero(columns[column] < 0)
         if len(negative):
             raise ValueError(f"node '{names[negative[0]]}': negative {column}")
+        if columns[column].sum(dtype=np.float64) >= 2.0**63:
+            raise ValueError(f"{column} of all nodes exceeds 63 bits")
 
 
 def _merged(source: Int64, target: Int64, size: Int64, output: Int64) -> tuple[Int64, Int64, Int64, Int64]:

@@ -3,111 +3,104 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import os
 import sys
-import traceback
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from dataclasses import dataclass, field
 
-from ..costs import CostModel
-from ..graph import Graph
+from ..atomic_file import check_target, write_text
+from ..command_line import WRONG, whole
+from ..costs import CostModel, cost_model, finish
+from ..graph import Graph, printable
 from ..graph_file import write_graph
 from .costing import Costing
 from .errors import CaptureError
+from .places import first_line, place_of
 from .report import Report, summary
+from .user_function import load_function
+
+__all__ = ["Captured", "account", "add_common_options", "add_unknown_cost", "costing_of", "first_line", "guarded", "load_function", "model_named",
+           "place_of", "refused", "run"]
+
+STOPPED = 130  # exit code after an interrupt
+
+
+@dataclass
+class Captured:
+    """What a command line has captured. ``extra``: more datasets of the graph file; ``texts``: more files, by path."""
+
+    graph: Graph
+    costing: Costing
+    report: Report
+    extra: dict[str, bytes] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="GRAPH.h5", help="the graph file to write")
     parser.add_argument("--costs", default="roofline:V100", metavar="MODEL", help="cost model of what is not measured (default: %(default)s)")
-    parser.add_argument("--unknown-cost", type=int, metavar="NS", help="time of a node whose time is unknown; without it such a node is refused")
-    parser.add_argument("--samples", type=int, metavar="N", help="training samples that one step processes")
+    add_unknown_cost(parser)
+    parser.add_argument("--samples", type=whole(1), metavar="N", help="training samples that one step processes")
     parser.add_argument("--name", help="the graph's name")
+
+
+def add_unknown_cost(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--unknown-cost", type=whole(0), metavar="NS", help="time of a node whose time is unknown; without it such a node is refused")
 
 
 def costing_of(options: argparse.Namespace) -> Costing:
     return Costing(model_named(options.costs), options.unknown_cost)
 
 
-def model_named(spec: str) -> CostModel:
-    """The cost model that ``pardnn.costs`` knows as ``spec``."""
-    from .. import costs
-
+def model_named(spec: CostModel | str) -> CostModel:
+    """The cost model that ``pardnn.costs`` knows as ``spec``, or ``spec`` itself if it is one."""
+    if not isinstance(spec, str):
+        return spec
     try:
-        return costs.cost_model(spec)
+        return cost_model(spec)
     except ValueError as error:
         raise CaptureError(str(error)) from error
 
 
-def run(capture: Callable[[], tuple[Graph, Costing, Report, dict[str, bytes]]], output: str) -> int:
-    """Captures, writes the graph file, prints the summary. Exit code: 0, or 3 with one line on standard error and no file."""
+def run(module: str, output: str, capture: Callable[[], Captured]) -> int:
+    """Captures, writes the graph file, prints the summary. Exit code: see :func:`guarded`; no file is written where it is not 0."""
+    def work() -> None:
+        check_target(output)
+        found = capture()
+        for path in found.texts:
+            check_target(path)
+        notes = account(found.costing)
+        lines = summary(found.graph, found.costing, found.report) + [f"note      {note}" for note in notes]
+        write_graph(output, found.graph, found.extra)
+        for path, text in found.texts.items():
+            write_text(path, text)
+        print("\n".join(map(printable, lines)))
+
+    return guarded(module, work)
+
+
+def guarded(module: str, work: Callable[[], None]) -> int:
+    """Exit code of ``work``: 0; 3 with one line on standard error for what the user has to mend; 130 after an interrupt."""
     try:
-        if not Path(output).absolute().parent.is_dir():
-            raise CaptureError(f"{output}: its folder does not exist")
-        graph, costing, report, extra = capture()
-        notes = _account(costing)
-        write_graph(output, graph, extra)
+        work()
+    except KeyboardInterrupt:
+        print(f"{module}: stopped", file=sys.stderr)
+        return STOPPED
     except ModuleNotFoundError as error:
-        print(f"error: {error.name} is not installed; this capture needs it (pip install {error.name})", file=sys.stderr)
-        return 3
+        return refused(module, f"{error.name} is not installed; this capture needs it (pip install {error.name})")
     except (CaptureError, OSError) as error:
-        print("error: " + "".join(c if c.isprintable() else "?" for c in str(error)), file=sys.stderr)
-        return 3
-    print("\n".join([*summary(graph, costing, report), *(f"note      {note}" for note in notes)]))
+        return refused(module, str(error))
     return 0
 
 
-def _account(costing: Costing) -> list[str]:
-    """What the cost model itself has to say at the end; an error where it knew none of the operations."""
-    from .. import costs
+def refused(module: str, message: str) -> int:
+    """Prints a line; the exit code for what the user has to mend."""
+    print(f"{module}: {printable(message.strip()) or 'failed'}", file=sys.stderr)
+    return WRONG
 
+
+def account(costing: Costing) -> list[str]:
+    """What the cost model itself has to say at the end. CaptureError where it knew none of the operations."""
     try:
-        return costs.finish(costing.model)
+        return finish(costing.model)
     except ValueError as error:
         raise CaptureError(str(error)) from error
-
-
-def load_function(spec: str) -> Callable[..., Any]:
-    """The function that ``FILE.py:NAME`` names, from the user's file."""
-    path, separator, name = spec.rpartition(":")
-    if not separator or not path.endswith(".py"):
-        raise CaptureError(f"'{spec}': expected FILE.py:FUNCTION")
-    module = _load(path)
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise CaptureError(f"{path}: there is no function '{name}'")
-    return function
-
-
-def _load(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    if spec is None or spec.loader is None or not Path(path).is_file():
-        raise CaptureError(f"{path}: no such file")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(Path(path).absolute().parent))
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise CaptureError(f"{place_of(error, path)}: {first_line(error)}") from error
-    finally:
-        sys.path.pop(0)
-    return module
-
-
-def place_of(error: BaseException, where: str = "", outside: tuple[str, ...] = ()) -> str:
-    """``file:line`` of the user's own code nearest to where ``error`` was raised: neither this package, nor a library's, nor ``outside``."""
-    skipped = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *outside)
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        name = os.path.abspath(frame.filename)
-        if os.path.isfile(name) and "site-packages" not in name and not name.startswith((*skipped, os.path.dirname(os.__file__))):
-            return f"{os.path.relpath(name)}:{frame.lineno}" + (f" ({frame.line})" if frame.line else "")
-    return where or "the step"
-
-
-def first_line(error: BaseException) -> str:
-    """The error's own first line that says something."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

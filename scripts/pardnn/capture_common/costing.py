@@ -7,34 +7,27 @@ from .errors import CaptureError
 
 
 class Costing:
-    """Asks a cost model, or takes measured times, and keeps the tally.
+    """Asks a cost model, or takes measured times, and keeps the tally in ``coverage``.
 
     ``unknown_ns``: taken, and counted as guessed, where a time is negative or not a number; None refuses such a node.
     """
 
     def __init__(self, model: CostModel, unknown_ns: int | None = None) -> None:
         self.model = model
-        self.unknown_ns = unknown_ns
         self.coverage = Coverage(unknown_ns)
-        self.flops = 0
 
     def modelled(self, name: str, call: OpCall) -> Cost:
-        """The model's cost of a call at node ``name``."""
-        return self.tallied(name, self.model.cost(call), call.op, call.flops)
+        """The model's cost of a call at node ``name``. FLOPs are the model's, else those that the capture knows."""
+        cost = self.model.cost(call)
+        return self.tallied(name, cost, call.op, cost.flops or call.flops)
 
     def measured(self, name: str, ns: float, temp: int, op: str, flops: int | None) -> Cost:
         """A time that a profile gives for node ``name``, in ns, and its workspace in bytes."""
         return self.tallied(name, Cost(ns=ns, temp=temp, how=How.MEASURED), op, flops)  # type: ignore[arg-type]
 
     def tallied(self, name: str, cost: Cost, op: str = "", flops: int | None = None) -> Cost:
-        """Counts a cost; ``flops`` where they are known better than the cost tells them."""
+        """Counts a cost; ``flops`` where they are known better than the cost tells them. Raises CaptureError where its time is unknown and may not be."""
         try:
-            cost = self.coverage.count(name, cost, op)
+            return self.coverage.count(name, cost, op, flops)
         except UnknownCostError as error:
             raise CaptureError(str(error)) from error
-        self.flops += flops if flops is not None else cost.flops
-        return cost
-
-    def line(self) -> str:
-        """One line: shares of the costed nodes and of the time by where the times come from."""
-        return self.coverage.line()

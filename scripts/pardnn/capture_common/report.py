@@ -35,6 +35,6 @@ def summary(graph: Graph, costing: Costing, report: Report) -> list[str]:
     residual = graph.residual_bytes()
     lines = [f"graph     {graph.name}: {graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {graph.samples_per_step} samples a step",
              f"memory    residuals {residual} B ({residual / 2**30:.3f} GiB), outputs {int(graph.mem.sum()) - residual} B",
-             f"work      {costing.flops:.6g} FLOP known, {int(graph.comp.sum()):,} ns",
-             f"costs     {costing.line()}"]
+             f"work      {costing.coverage.flops:.6g} FLOP known, {int(graph.comp.sum()):,} ns",
+             f"costs     {costing.coverage.line()}"]
     return lines + [f"note      {line}" for line in report.lines()]

@@ -8,6 +8,7 @@ from collections import Counter
 from .call import Cost, CostModel, How
 
 UNKNOWN_COST_FLAG = "--unknown-cost"
+_LONGEST = 2**62  # ns; a graph's times are integers of 63 bits
 
 
 class UnknownCostError(ValueError):
@@ -15,24 +16,32 @@ class UnknownCostError(ValueError):
 
 
 def known_ns(value: float | int | None) -> int | None:
-    """``value`` in whole ns, rounded up; None where it says that the time is unknown: missing, not a number, infinite, or negative."""
-    if value is None or not math.isfinite(value) or value < 0:
+    """``value`` in whole ns, rounded up; None where it tells no time: missing, not a number, negative, or of more than 146 years."""
+    if value is None or math.isnan(value) or not 0 <= value <= _LONGEST:
         return None
     return math.ceil(value)
 
 
 class Coverage:
-    """Tally of costs. ``unknown_ns``: time in ns of nodes whose time is unknown, counted as guessed; None refuses them."""
+    """Tally of the costs of one graph. ``unknown_ns``: time in ns of nodes whose time is unknown, counted as guessed; None refuses them.
+
+    ``nodes``, ``ns``: counts and times by :class:`How`. ``flops``: in all. ``guessed_ops``: guessed nodes by operation. ``unknown``: how many
+    took ``unknown_ns``.
+    """
 
     def __init__(self, unknown_ns: int | None = None) -> None:
         self.unknown_ns = unknown_ns
         self.nodes: Counter[How] = Counter()
         self.ns: Counter[How] = Counter()
+        self.flops = 0
         self.guessed_ops: Counter[str] = Counter()
         self.unknown = 0
 
-    def count(self, name: str, cost: Cost, op: str = "") -> Cost:
-        """The cost of node ``name``, tallied; an unknown time replaced. Raises UnknownCostError where it may not be."""
+    def count(self, name: str, cost: Cost, op: str = "", flops: int | None = None) -> Cost:
+        """The cost of node ``name``, tallied; an unknown time replaced. ``flops``: where they are known better than the cost tells them.
+
+        Raises UnknownCostError where the time is unknown and may not be.
+        """
         ns, how = known_ns(cost.ns), cost.how
         if ns is None:
             if self.unknown_ns is None:
@@ -42,6 +51,7 @@ class Coverage:
         cost = Cost(ns, cost.temp, cost.flops, how)
         self.nodes[how] += 1
         self.ns[how] += ns
+        self.flops += cost.flops if flops is None else flops
         if how is How.GUESSED and op:
             self.guessed_ops[op] += 1
         return cost

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
+from ..atomic_file import check_target
 from .call import Cost, CostModel, How, OpCall
 from .cost_cache import CostCache, call_text
 from .flops import matrix_flops
@@ -39,7 +40,8 @@ class MeasuredModel:
     """Times of operations on ``where`` (``cpu``, ``cuda``, ``cuda:1``); what can't be run is left to ``fallback`` and counted.
 
     ``cache``: a JSON file that times are had from, and put into. ``seconds``: time budget of one operation. ``memory``: bytes that its
-    inputs and outputs may take, half of what is free if None. Workspaces are the fallback's. Raises ValueError where the device isn't there.
+    inputs and outputs may take, half of what is free if None. Workspaces are the fallback's. Raises ValueError where the device isn't there,
+    OSError where ``cache`` can't be written.
     """
 
     def __init__(self, where: str, fallback: CostModel, cache: Path | None = None, seconds: float = 0.2, memory: int | None = None) -> None:
@@ -49,6 +51,8 @@ class MeasuredModel:
             raise ValueError(f"costs 'measured:{where}': torch finds no CUDA device here")
         if where.startswith("cuda:") and int(where[5:]) >= torch.cuda.device_count():
             raise ValueError(f"costs 'measured:{where}': there are {torch.cuda.device_count()} CUDA devices")
+        if cache is not None:
+            check_target(cache)
         self.device = torch.device(where)
         self.device_name = _device_name(self.device)
         self.fallback = fallback

@@ -13,6 +13,7 @@ from .flops import matrix_flops, unfolded_elements
 from .op_names import OpName, op_name
 from .traffic import traffic
 
+_LEAST = 1e-6  # share of a published rate
 FLOAT32_AS = ("fp32", "tf32", "bf16", "fp16")
 _MATRIX_WORDS = ("matmul", "mat_mul", "gemm", "conv", "dot_general", "einsum", "attention", "lstm", "gru", "rnn", "_mm")
 
@@ -46,8 +47,8 @@ class RooflineModel:
             raise ValueError(f"float32 products as '{float32_as}': expected one of {', '.join(FLOAT32_AS)}")
         if float32_as != "fp32" and getattr(device, float32_as) is None:
             raise ValueError(f"{device.name} has no {float32_as} matrix units")
-        if not (0 < efficiency.compute <= 1 and 0 < efficiency.bandwidth <= 1):
-            raise ValueError(f"efficiency {efficiency}: expected shares above 0 and at most 1")
+        if not (_LEAST <= efficiency.compute <= 1 and _LEAST <= efficiency.bandwidth <= 1):
+            raise ValueError(f"efficiency {efficiency}: expected shares from {_LEAST} to 1")
         self.device = device
         self.float32_as = float32_as
         self.efficiency = efficiency

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ..capture_common import CaptureError, Costing, Report
+from ..capture_common.samples import samples_of
 from ..costs import TensorSpec
 from ..graph import Graph, GraphBuilder, Kind
 from .costs import VIEWS, Costs
@@ -23,11 +24,11 @@ _WRITES_IN_PLACE = ELEMENTWISE | {"dynamic_update_slice", "scatter", "scatter-ad
 
 @dataclass
 class Options:
-    """``unroll``: scans of at most so many iterations are unrolled. ``iterations``: of while loops."""
+    """``unroll``: scans of at most so many iterations are unrolled. ``iterations``: of while loops. ``samples``: of one step, if told."""
 
     unroll: int = 0
     iterations: int = 1
-    samples: int = 0
+    samples: int | None = None
     name: str = "step"
 
 
@@ -40,10 +41,11 @@ def convert(step: Traced, costing: Costing, options: Options) -> tuple[Graph, Re
     """
     report = Report()
     program = program_of(step.closed, options.unroll, report)
-    conversion = _Conversion(step, program, costing, options, report)
     try:
-        return conversion.build(), report
-    except ValueError as error:
+        return _Conversion(step, program, costing, options, report).build(), report
+    except CaptureError:
+        raise
+    except ValueError as error:  # a cycle, a size beyond 63 bits
         raise CaptureError(str(error)) from error
 
 
@@ -53,7 +55,7 @@ class _Conversion:
         self.costs = Costs(costing, options.iterations, report)
         self.costing = costing
         self.builder = GraphBuilder(options.name, "pardnn.capture_jax")
-        self.builder.samples_per_step = options.samples or step.samples or 1
+        self.builder.samples_per_step = samples_of(options.samples, step.samples, report)
         self.node: dict[int, int] = {}
         self.place = {argument: place for place, argument in enumerate(program.arguments)}
         self.readers = self._readers()

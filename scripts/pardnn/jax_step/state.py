@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..capture_common import CaptureError
-from ..capture_common.command import first_line, place_of
+from ..capture_common.places import first_line, place_of
 
 
 @dataclass
@@ -30,29 +30,37 @@ def traced(step: Callable[..., Any], state: Any, batch: Sequence[Any]) -> Traced
     """
     import jax
 
-    abstract = jax.tree.map(_shape, (state, *batch))
+    abstract = jax.tree_util.tree_map_with_path(_shape, (state, *batch))
     try:
         closed, result = jax.make_jaxpr(step, return_shape=True)(*abstract)
     except Exception as error:  # whatever the user's code raises while it is traced
         advice = "; keep Python control flow and NumPy off traced values (jax.lax.cond, jax.lax.while_loop, jax.numpy.where)"
         raise CaptureError(f"{place_of(error)}: tracing stops: {first_line(error)}"
                            + (advice if isinstance(error, jax.errors.JAXTypeError) else "")) from error
-    paths = jax.tree_util.tree_flatten_with_path(abstract[0])[0]
-    names = [f"state{jax.tree_util.keystr(path)}" for path, _ in paths]
-    for i, argument in enumerate(abstract[1:]):
-        names += [f"batch[{i}]{jax.tree_util.keystr(path)}" for path, _ in jax.tree_util.tree_flatten_with_path(argument)[0]]
+    names = [_name(path) for path, _ in jax.tree_util.tree_flatten_with_path(abstract)[0]]
     _check_pairs(abstract[0], result, names)
     leading = {leaf.shape[0] for leaf in jax.tree.leaves(abstract[1:]) if leaf.shape}
-    return Traced(closed, len(paths), names, leading.pop() if len(leading) == 1 else 0)
+    return Traced(closed, len(jax.tree.leaves(abstract[0])), names, leading.pop() if len(leading) == 1 else 0)
 
 
-def _shape(leaf: Any) -> Any:
+def _shape(path: Any, leaf: Any) -> Any:
+    """A leaf of the arguments without its values. CaptureError where it is neither an array nor a number."""
     import jax
     import numpy as np
 
     if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
+    if not isinstance(leaf, (bool, int, float, complex)):
+        raise CaptureError(f"{_name(path)}: expected an array or a number, found {type(leaf).__name__}")
     return jax.ShapeDtypeStruct((), jax.dtypes.canonicalize_dtype(np.result_type(leaf)))
+
+
+def _name(path: Any) -> str:
+    """Name of a leaf of (state, *batch)."""
+    import jax
+
+    place = path[0].idx
+    return f"{f'batch[{place - 1}]' if place else 'state'}{jax.tree_util.keystr(path[1:])}"
 
 
 def _check_pairs(state: Any, result: Any, names: list[str]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..capture_common import CaptureError, Costing, Report
+from ..capture_common.samples import samples_of
 from ..costs import Cost, How, OpCall, TensorSpec
 from ..graph import Graph, GraphBuilder, Kind
 from .flops import flops_of
@@ -20,11 +21,13 @@ VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"})
 
 @dataclass
 class Options:
-    """``unknown_dim``: size taken for unknown dimensions; None refuses them. ``iterations``: of loops whose trip count is no constant."""
+    """``unknown_dim``: size taken for unknown dimensions; None refuses them. ``iterations``: of loops whose trip count is no constant.
+    ``samples``: of one step, if told.
+    """
 
     unknown_dim: int | None = None
     iterations: int = 1
-    samples: int = 1
+    samples: int | None = None
     name: str = "model"
 
 
@@ -39,7 +42,12 @@ class Captured:
 
 def convert(model: Prepared, costing: Costing, options: Options) -> Captured:
     """The graph of a model whose shapes are inferred. O(nodes + edges)."""
-    return _Conversion(model, costing, options).result()
+    try:
+        return _Conversion(model, costing, options).result()
+    except CaptureError:
+        raise
+    except ValueError as error:  # a cycle, a size beyond 63 bits
+        raise CaptureError(str(error)) from error
 
 
 class _Conversion:
@@ -50,7 +58,7 @@ class _Conversion:
         self.tensors = Tensors(options.unknown_dim, self.report)
         self.tensors.add_graph(graph)
         self.builder = GraphBuilder(options.name, "pardnn.capture_onnx")
-        self.builder.samples_per_step = options.samples
+        self.builder.samples_per_step = samples_of(options.samples, None, self.report)
         self.source: dict[str, tuple[int, int]] = {}  # tensor -> (node, output)
         self.places: list[tuple[str, str, str]] = []
         self.constants = {t.name: v for t in graph.initializer if (v := _scalar(t)) is not None}
@@ -63,10 +71,7 @@ class _Conversion:
         ids = {i: self._add_node(i) for i in used}
         for i in used:
             self._add_edges(i, ids[i])
-        try:
-            graph = self.builder.build()
-        except ValueError as error:
-            raise CaptureError(str(error)) from error
+        graph = self.builder.build()
         lines = ["\t".join(line) for line in zip(graph.names, *zip(*self.places))] if self.places else []
         return Captured(graph, self.report, "\n".join(["node\tplace\toperation\tname", *lines]) + "\n")
 
@@ -156,7 +161,7 @@ class _Conversion:
                 raise CaptureError(f"node '{self._name(i)}' reads tensor '{name}', which nothing writes")
             source, output = self.source[name]
             self.builder.edge(source, target, self.tensors.of(name).unique_bytes if source != target else 0, output)
-        if node.op_type in VIEWS and node.input:
+        if node.op_type in VIEWS and node.input and node.input[0]:
             self.builder.set(target, alias=self.source[node.input[0]][0])
 
     # Costs

@@ -39,8 +39,10 @@ def trip_count(node: Any, constants: dict[str, int], lengths: dict[str, tuple[in
         return constants.get(node.input[0]) if node.input else None
     if node.op_type == "Scan":
         attributes = {a.name: a for a in node.attribute}
-        count = attributes["num_scan_inputs"].i
-        axes = list(attributes["scan_input_axes"].ints) if "scan_input_axes" in attributes else [0] * count
+        count = attributes["num_scan_inputs"].i if "num_scan_inputs" in attributes else 0
+        if not 0 < count <= len(node.input):
+            return None
+        axis = next(iter(attributes["scan_input_axes"].ints), 0) if "scan_input_axes" in attributes else 0
         shape = lengths.get(node.input[len(node.input) - count], ())
-        return shape[axes[0]] if count and -len(shape) <= axes[0] < len(shape) else None
+        return shape[axis] if -len(shape) <= axis < len(shape) else None
     return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..capture_common import CaptureError, Costing, Report
-from ..costs import Cost, TensorSpec
+from ..costs import Cost, How, TensorSpec
 from ..graph import Kind
 from .shapes import UNKNOWN_RANK, unknown_dims
 
@@ -63,23 +63,26 @@ class Bodies:
         if node.op in _LOOPS:
             self._report.count(f"While loops taken as one node of {times} iterations", node.name)
             condition, body = (self._function(node, node.attr[name].func.name, inputs, types) for name in ("cond", "body"))
-            once = Run(Cost(condition.cost.ns + body.cost.ns, body.cost.temp, condition.cost.flops + body.cost.flops), body.kept)
+            how = How.GUESSED if How.GUESSED in (condition.cost.how, body.cost.how) else How.MODELLED
+            once = Run(Cost(condition.cost.ns + body.cost.ns, body.cost.temp, condition.cost.flops + body.cost.flops, how), body.kept)
         else:
             self._report.count("If and Case nodes taken as their dearest branch", node.name)
             names = [f.name for f in node.attr["branches"].list.func] or [node.attr[b].func.name for b in ("then_branch", "else_branch")]
             once = max((self._function(node, name, inputs[1:], types[1:]) for name in names), key=lambda run: run.cost.ns)
-        cost = Cost(once.cost.ns * times, once.cost.temp, once.cost.flops * times)
+        cost = Cost(once.cost.ns * times, once.cost.temp, once.cost.flops * times, once.cost.how)
         return Run(self._costing.tallied(node.name, cost, f"tf::{node.op}"), once.kept * times)
 
     def _function(self, node: Any, name: str, inputs: Sequence[TensorSpec], types: Sequence[tuple[int, bool]]) -> Run:
-        """The summed cost of a function's nodes with arguments of these shapes."""
+        """The summed cost of a function's nodes with arguments of these shapes, guessed if one of them is."""
         from .convert import Options, convert
 
         if name not in self._functions:
             raise CaptureError(f"node '{node.name}' runs function '{name}', which the graph's library lacks")
+        if name in self._options.within:
+            raise CaptureError(f"node '{node.name}' runs function '{name}', inside of which it is")
         definition = _graph_of(self._functions[name], self._library, inputs, types)
-        inner = Costing(self._costing.model, self._costing.unknown_ns)
-        options = Options(unknown_dim=self._options.unknown_dim, iterations=self._options.iterations, fetches=[_CALL])
+        inner = Costing(self._costing.model, self._costing.coverage.unknown_ns)
+        options = Options(unknown_dim=self._options.unknown_dim, iterations=self._options.iterations, fetches=[_CALL], within=self._options.within | {name})
         try:
             graph, told = convert(definition, inner, options)
         except CaptureError as error:
@@ -88,7 +91,8 @@ class Bodies:
             self._report.count(what, node.name, told.of(what))
         made = [n for n in range(graph.num_nodes) if graph.kind[n] == Kind.NORMAL and graph.op_name(n) != "Placeholder"]
         pushes = np.array([graph.op_name(n) in _PUSHES for n in range(graph.num_nodes)])
-        return Run(Cost(int(graph.comp.sum()), int(graph.mem[made].sum()), inner.flops), int(graph.bytes[pushes[graph.target]].sum()))
+        how = How.GUESSED if inner.coverage.nodes[How.GUESSED] else How.MODELLED
+        return Run(Cost(int(graph.comp.sum()), int(graph.mem[made].sum()), inner.coverage.flops, how), int(graph.bytes[pushes[graph.target]].sum()))
 
 
 _CALL = "call"

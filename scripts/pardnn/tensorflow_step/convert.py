@@ -30,6 +30,7 @@ class Options:
     ``unknown_dim``: size taken for unknown dimensions; None refuses them. ``cut_loops``: cut TF1 while loops at their back edges.
     ``in_place``: take operations that surely overwrite their input as aliases of it.
     ``iterations``: of functional loops, whose trip counts no graph tells. ``captured``: bytes of tensors that a function holds on to.
+    ``within``: functions of control flow whose bodies this graph is part of.
     """
 
     fetches: Sequence[str] = ()
@@ -38,9 +39,9 @@ class Options:
     cut_loops: bool = False
     in_place: bool = True
     iterations: int = 1
-    samples: int = 1
     name: str = "graph"
     captured: Mapping[str, int] = field(default_factory=dict)
+    within: frozenset[str] = frozenset()
 
 
 def convert(definition: Any, costing: Costing, options: Options, profile: Profile | None = None) -> tuple[Graph, Report]:
@@ -62,7 +63,12 @@ def convert_flat(flat: Inlined, costing: Costing, options: Options, profile: Pro
         for name in cut_loops(graph):
             report.count("loops cut at their back edge: each counts for one iteration, unless measured", name)
     refuse_cycle(graph)
-    return _Conversion(graph, flat.graph, costing, options, names, report).build(), report
+    try:
+        return _Conversion(graph, flat.graph, costing, options, names, report).build(), report
+    except CaptureError:
+        raise
+    except ValueError as error:  # a cycle, a size beyond 63 bits
+        raise CaptureError(str(error)) from error
 
 
 def _step(graph: FlatGraph, options: Options, profile: ProfileNames, renamed: Mapping[str, str], report: Report) -> FlatGraph:
@@ -101,7 +107,6 @@ class _Conversion:
         self.order = variable_order(graph, self.touches, self.alias)
         self.in_place = self._in_place()
         self.builder = GraphBuilder(options.name, "pardnn.capture_tensorflow")
-        self.builder.samples_per_step = options.samples
 
     def build(self) -> Graph:
         self.groups = colocation_groups(self.graph, self.touches, self.dtypes)
@@ -164,7 +169,7 @@ class _Conversion:
                     edges.append((source, CONTROL))
                     source, output = sources[source][output]
                 edges.append((source, CONTROL if node in sources else output))
-            graph.inputs[node] = sorted(set(edges), key=lambda e: (e[1] == CONTROL, edges.index(e)))
+            graph.inputs[node] = sorted(dict.fromkeys(edges), key=lambda e: e[1] == CONTROL)
 
     def _in_place(self) -> dict[int, int]:
         if not self.options.in_place:

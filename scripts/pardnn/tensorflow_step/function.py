@@ -77,7 +77,7 @@ def _rename(definition: Any, names: dict[str, str]) -> None:
         if "_class" in node.attr:
             places = node.attr["_class"].list
             for i, place in enumerate(places.s):
-                name = place.decode().removeprefix("loc:@")
+                name = place.decode(errors="replace").removeprefix("loc:@")
                 if place.startswith(b"loc:@") and name in names:
                     places.s[i] = f"loc:@{names[name]}".encode()
 

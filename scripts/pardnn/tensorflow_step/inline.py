@@ -104,7 +104,8 @@ class _Inliner:
                 if not node.input:
                     node.input.append(f"^{gate.name}")
             result.insert(0, gate)
-        returns = [_renamed(flat_names[function.ret[output.name]], prefix, arguments) for output in function.signature.output_arg]
+        returns = [_renamed(_known(flat_names, function.ret[output.name], function, f"result '{output.name}' is"), prefix, arguments)
+                   for output in function.signature.output_arg]
         waits = [f"^{prefix}{name}" for name in function.control_ret.values()] + [f"^{_node_of(r)}" for r in returns]
         exit_ = _no_op(call, f"{prefix}output_control", list(dict.fromkeys(waits)) or controls)
         result.append(exit_)
@@ -124,7 +125,7 @@ class _Inliner:
                 copy = type(node)()
                 copy.CopyFrom(node)
                 for i, tensor in enumerate(copy.input):
-                    copy.input[i] = tensor if tensor.startswith("^") else flat[tensor]
+                    copy.input[i] = tensor if tensor.startswith("^") else _known(flat, tensor, function, f"node '{node.name}' reads")
                 nodes.append(copy)
             self._flat_bodies[name] = nodes, flat
         return self._flat_bodies[name]
@@ -143,6 +144,12 @@ class _Inliner:
                 names[f"{node.name}:{output.name}:{index}"] = f"{node.name}:{position}"
                 position += 1
         return names
+
+
+def _known(names: dict[str, str], tensor: str, function: Any, what: str) -> str:
+    if tensor not in names:
+        raise CaptureError(f"function '{function.signature.name}': {what} '{tensor}', which nothing in it gives")
+    return names[tensor]
 
 
 def _length(node: Any, output: Any) -> int:
@@ -173,7 +180,7 @@ def _copy(node: Any, prefix: str, arguments: dict[str, str]) -> Any:
         places = copy.attr["_class"].list
         for i, place in enumerate(places.s):
             if place.startswith(b"loc:@"):
-                name = place[5:].decode()
+                name = place[5:].decode(errors="replace")
                 places.s[i] = f"loc:@{_node_of(arguments[name]) if name in arguments else prefix + name}".encode()
     return copy
 

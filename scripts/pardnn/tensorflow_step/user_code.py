@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from ..capture_common.command import first_line, place_of
+from ..capture_common.places import first_line, place_of
 
 _FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+), in .*\n\s*(.*)$', re.MULTILINE)
 

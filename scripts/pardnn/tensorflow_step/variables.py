@@ -9,6 +9,7 @@ comes after the update all the same keeps its own copy of the value, as in Tenso
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from .flat_graph import CONTROL, FlatGraph, order
@@ -124,7 +125,7 @@ def _order_one(graph: FlatGraph, found: Touches, variable: int, updates: list[in
     for read, used, user in sorted(users):
         # By reference a user sees the value of its own time; through a handle that of the read's.
         when = used if by_reference else read
-        following = next((i for i, place in enumerate(places) if place > when), len(places))
+        following = bisect_right(places, when)
         if following < len(places):
             if used < places[following]:
                 result.edges.append((user, updates[following]))

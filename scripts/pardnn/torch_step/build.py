@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from ..costs import Cost, CostModel, How, OpCall, TensorSpec
+from ..capture_common import Costing
+from ..costs import Cost, OpCall, TensorSpec
 from ..disjoint_sets import DisjointSets
 from ..graph import Graph, GraphBuilder, Kind
 from .errors import CaptureError
 from .outputs import last_readers, outputs_apart, unread_bytes
 from .program import Binding, Call, Constant, InputSlot, Program
-from .record import Record
+from .record import Record, written
 from .values import Atom, Ref, Spec, map_args
-
-
-@dataclass
-class Coverage:
-    """Where costs come from: nodes and ns by :class:`How`; floating-point operations in all; dead calls by operation."""
-
-    nodes: Counter[How] = field(default_factory=Counter)
-    ns: Counter[How] = field(default_factory=Counter)
-    flops: int = 0
-    dead: Counter[str] = field(default_factory=Counter)
-
-    def add(self, cost: Cost) -> None:
-        self.nodes[cost.how] += 1
-        self.ns[cost.how] += cost.ns
-        self.flops += cost.flops
 
 
 @dataclass
@@ -57,9 +43,9 @@ def live_nodes(recording: Recording) -> list[bool]:
     return live
 
 
-def build(recording: Recording, costs: CostModel, *, name: str, producer: str) -> tuple[Graph, Program, Coverage]:
-    """The graph with the costs that the model gives, the program bound to it by node ids, and what was found. O(V + E log E)."""
-    builder = _Builder(recording, costs, GraphBuilder(name, producer))
+def build(recording: Recording, costing: Costing, *, name: str, producer: str) -> tuple[Graph, Program, Counter[str]]:
+    """The graph with its costs, the program bound to it by node ids, and the calls that nothing needs, by operation. O(V + E log E)."""
+    builder = _Builder(recording, costing, GraphBuilder(name, producer))
     for node, record in enumerate(recording.records):
         builder.add(node, record)
     graph = builder.graph.build()
@@ -69,19 +55,19 @@ def build(recording: Recording, costs: CostModel, *, name: str, producer: str) -
         slot.ref = builder.moved(slot.ref)
     program = Program(calls=builder.calls, bindings=recording.bindings, inputs=recording.inputs, constants=builder.constants,
                       outputs=[(label, builder.moved(ref)) for label, ref in recording.outputs])
-    return graph, program, builder.coverage
+    return graph, program, builder.dead
 
 
 class _Builder:
     """Adds live records one by one; references to old ids become references to new ones."""
 
-    def __init__(self, recording: Recording, costs: CostModel, graph: GraphBuilder) -> None:
+    def __init__(self, recording: Recording, costing: Costing, graph: GraphBuilder) -> None:
         self.graph = graph
         self.calls: list[Call | None] = []
         self.constants: dict[int, Constant] = {}
-        self.coverage = Coverage()
+        self.dead: Counter[str] = Counter()
         self._records = recording.records
-        self._costs = costs
+        self._costing = costing
         self._live = live_nodes(recording)
         self._new_id = [-1] * len(recording.records)
         self._apart: dict[Ref, Ref] = {}
@@ -90,7 +76,7 @@ class _Builder:
         self._marked = frozenset(self._gradient_of)
         self._groups = _groups(recording, self._live)
         self._next_group = max(self._groups.values(), default=-1) + 1
-        self._written = {w for r in recording.records for w in r.writes}
+        self._written = written(recording.records)
 
     def moved(self, ref: Ref) -> Ref:
         """A reference by new ids."""
@@ -98,7 +84,7 @@ class _Builder:
 
     def add(self, old: int, record: Record) -> None:
         if not self._live[old]:
-            self.coverage.dead[record.what] += 1
+            self.dead[record.what] += 1
             return
         apart = outputs_apart(record, old, self._last, self._marked)
         unread = unread_bytes(record, self._last)
@@ -116,8 +102,7 @@ class _Builder:
     def _node(self, old: int, record: Record, apart: int, unread: int) -> int:
         cost = Cost(0)
         if record.operator is not None:
-            cost = self._costs.cost(op_call(record, self._records))
-            self.coverage.add(cost)
+            cost = self._costing.modelled(record.name, op_call(record, self._records))
         node = self.graph.node(record.name, op=record.what, comp=cost.ns, mem=record.mem - apart - unread, temp=cost.temp + unread + apart,
                                kind=Kind(record.kind), colocation=self._groups.get(old, self._groups.get(record.root, -1)),
                                alias=self.moved(record.alias).node if record.alias else -1)
@@ -143,8 +128,8 @@ class _Builder:
 
         As outputs of the call their readers would keep its new memory alive.
         """
-        for number, (written, _) in enumerate(record.extras, start=len(record.outputs)):
-            self._alias_node(old, record, number, alias=self.moved(written).node)
+        for number, (changed, _) in enumerate(record.extras, start=len(record.outputs)):
+            self._alias_node(old, record, number, alias=self.moved(changed).node)
 
     def _gradient(self, old: int, record: Record, output: int) -> None:
         """Marks a gradient: the node itself if it has no other output, else a view of that output."""

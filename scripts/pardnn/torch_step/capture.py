@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -9,25 +10,24 @@ from math import isfinite
 from typing import Any
 
 import torch
-from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
 
-from ..costs import CostModel, cost_model
+from ..capture_common import Costing
+from ..costs import CostModel, Coverage, cost_model
 from ..graph import Graph
 from ..graph_file import write_graph
-from .build import Coverage, Recording, build
+from .build import Recording, build
+from .declare import check_inputs, check_modules, check_optimizers, declare_state, name_others, parameters_of, unknown_starts, updated_without_gradient
 from .errors import CaptureError, user_errors
 from .fake import Faker, faked, mode_of
 from .initial import Initial
 from .names import Names
-from .optimizers import capturable, rate_slots, state_slots
+from .optimizers import capturable
 from .program import DATASET, Binding, InputSlot, Program, dump_program, fingerprint
 from .randomness import RandomCalls, numbered
 from .rebound import Held
-from .record import written_residuals
 from .recorder import Recorder
 from .repeat import Repeat
-from .state import attribute_tensors
 from .step import Step, batch_size, input_names, split_inputs, splits, train_step
 from .values import Ref, spec_of
 
@@ -38,11 +38,12 @@ _Run = Callable[[Sequence[torch.Tensor], _Phase | None], Any]
 
 @dataclass
 class Capture:
-    """A captured step: graph, program, where its costs come from, and what the user should know."""
+    """A captured step: graph, program, where its costs come from, calls that nothing needed by operation, and what the user should know."""
 
     graph: Graph
     program: Program
     coverage: Coverage
+    dead: Counter[str]
     warnings: list[str]
 
     def write(self, path: Any) -> None:
@@ -50,10 +51,12 @@ class Capture:
         write_graph(path, self.graph, extra={DATASET: dump_program(self.program, self.graph)})
 
 
-def capture_step(step: Step, costs: CostModel | str, *, micro_batches: int = 1, device: str = "cpu", name: str = "") -> Capture:
+def capture_step(step: Step, costs: CostModel | str, *, micro_batches: int = 1, device: str = "cpu", name: str = "",
+                 unknown_ns: int | None = None) -> Capture:
     """Captures the usual step (:func:`pardnn.torch_step.step.train_step`) of ``step``. Nothing is run on data; ``step`` is as before.
 
-    ``costs``: a cost model, or what :func:`pardnn.costs.cost_model` makes one of (``roofline:V100``).
+    ``costs``: a cost model, or what :func:`pardnn.costs.cost_model` makes one of (``roofline:V100``). ``unknown_ns``: time in ns of calls whose
+    time it gives as negative or as no number; without it such a call is refused.
     """
     step.check()
     optimizer = step.optimizer(step.module.parameters())
@@ -75,20 +78,21 @@ def capture_step(step: Step, costs: CostModel | str, *, micro_batches: int = 1, 
 
     examples = [_example(leaves[i], part, parts) for i, part, parts in slots]
     names = [f"input/mb{part}.{labels[i]}" if parts > 1 else f"input/{labels[i]}" for i, part, parts in slots]
-    found = _capture(run, examples, names, [(tensors.index(i), p, n) for i, p, n in slots], {"": step.module}, [optimizer], costs, device,
-                     name or step.name or type(step.module).__name__)
+    found = _capture(run, examples, names, [(tensors.index(i), p, n) for i, p, n in slots], {"": step.module}, [optimizer],
+                     _costing(costs, unknown_ns), device, name or step.name or type(step.module).__name__)
     found.graph.samples_per_step = step.batch()
     found.program.micro_batches = micro_batches
     return found
 
 
 def capture(step_fn: Callable[..., Any], example_inputs: Sequence[Any], *, modules: Any, optimizers: Any, costs: CostModel | str,
-            device: str = "cpu", samples: int | None = None, name: str = "", data: bool = False) -> Capture:
+            device: str = "cpu", samples: int | None = None, name: str = "", data: bool = False, unknown_ns: int | None = None) -> Capture:
     """Captures ``step_fn(*example_inputs)``, a whole training step of the user's own. Nothing is run on data.
 
     ``modules`` and ``optimizers``: one, a list, or a dict by name of all that the step reads or writes besides its inputs; other tensors that it
     reads become constants. What it returns (nested) are the program's outputs. Raises CaptureError where the step depends on data.
     ``data``: the step is run on the real tensors, once and with its effects, and recorded; the optimizers' state has to be there already.
+    ``unknown_ns``: as for :func:`capture_step`.
     """
     if samples is not None and samples < 1:
         raise CaptureError(f"samples: expected a positive number, found {samples}")
@@ -103,10 +107,14 @@ def capture(step_fn: Callable[..., Any], example_inputs: Sequence[Any], *, modul
         return step_fn(*pytree.tree_unflatten(values, tree))
 
     found = _capture(run, [leaves[i] for i in tensors], [f"input/{labels[i]}" for i in tensors], [(n, 0, 1) for n in range(len(tensors))],
-                     _named(modules, "module"), list(_named(optimizers, "optimizer").values()), costs, device,
+                     _named(modules, "module"), list(_named(optimizers, "optimizer").values()), _costing(costs, unknown_ns), device,
                      name or getattr(step_fn, "__name__", "step"), data)
     found.graph.samples_per_step = samples if samples is not None else max(1, batch_size(example_inputs))
     return found
+
+
+def _costing(costs: CostModel | str, unknown_ns: int | None) -> Costing:
+    return Costing(cost_model(costs) if isinstance(costs, str) else costs, unknown_ns)
 
 
 def _named(items: Any, kind: str) -> dict[str, Any]:
@@ -123,11 +131,11 @@ def _example(tensor: torch.Tensor, part: int, parts: int) -> torch.Tensor:
 
 
 def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence[str],
-             slots: Sequence[tuple[int, int, int]], modules: dict[str, Any], optimizers: list[torch.optim.Optimizer], costs: CostModel | str,
+             slots: Sequence[tuple[int, int, int]], modules: dict[str, Any], optimizers: list[torch.optim.Optimizer], costing: Costing,
              device: str, name: str, data: bool = False) -> Capture:
-    model = cost_model(costs) if isinstance(costs, str) else costs
-    _check_modules(modules)
-    _check_optimizers(modules, optimizers)
+    check_modules(modules)
+    check_optimizers(modules, optimizers)
+    check_inputs(input_labels, examples)
     if device == "cuda" and not torch.backends.cuda.is_built():
         raise CaptureError(f"device cuda: this PyTorch ({torch.__version__}) is built without CUDA; its operations cannot be recorded here")
     mode = mode_of(list(modules.values()))
@@ -149,41 +157,29 @@ def _capture(run: _Run, examples: Sequence[torch.Tensor], input_labels: Sequence
             inputs = [t.detach().requires_grad_(t.requires_grad) for t in inputs]  # each step's inputs are new: without gradients
         names = Names(modules)
         recorder = Recorder(names)
-        bindings = _declare_state(recorder, names, modules, optimizers, initial)
-        recorder.warnings += _unknown_starts(bindings, optimizers, fresh)
-        _name_others(recorder, modules, faker)
-        given = [InputSlot(label, recorder.declare(t, label, "Input", residual=False), index, part, parts, spec_of(t))
+        bindings = declare_state(recorder, names, modules, optimizers, initial)
+        recorder.tensors.warnings += unknown_starts(bindings, optimizers, fresh)
+        name_others(recorder, modules, faker)
+        given = [InputSlot(label, recorder.tensors.declare(t, label, "Input", residual=False), index, part, parts, spec_of(t))
                  for label, t, (index, part, parts) in zip(input_labels, inputs, slots)]
         returned = _record(run, inputs, recorder, names, modules, optimizers)
         outputs = _outputs(returned, recorder)
         del returned
         if not data:
             _check_repeat(run, inputs, recorder)
-    unmarked = _updated_without_gradient(recorder, bindings)
+    unmarked = updated_without_gradient(recorder, bindings)
     if unmarked:
-        recorder.warnings.append(f"{len(unmarked)} parameters are updated without a gradient of their own by backward() ({unmarked[0]}, ...): "
+        recorder.tensors.warnings.append(f"{len(unmarked)} parameters are updated without a gradient of their own by backward() ({unmarked[0]}, ...): "
                                  "replicas have nothing to reduce for them")
-    bindings += [Binding(label, ref, "closure", recorder.records[ref.node].spec(ref.output)) for label, ref in recorder.closures]
-    bindings += [Binding(label, ref, "gradient", recorder.records[ref.node].spec(ref.output), initial=0.0) for label, ref in recorder.found_gradients]
+    bindings += [Binding(label, ref, "closure", recorder.records[ref.node].spec(ref.output)) for label, ref in recorder.tensors.closures]
+    bindings += [Binding(label, ref, "gradient", recorder.records[ref.node].spec(ref.output), initial=0.0) for label, ref in recorder.tensors.found_gradients]
     recording = Recording(recorder.records, recorder.ties, recorder.gradients, bindings, given, outputs)
-    graph, program, coverage = build(recording, model, name=name, producer=f"pardnn capture_torch, PyTorch {torch.__version__}")
+    graph, program, dead = build(recording, costing, name=name, producer=f"pardnn capture_torch, PyTorch {torch.__version__}")
     program.device, program.torch_version, program.graph = device, torch.__version__, fingerprint(graph)
     program.settings = {"foreach": False, "fused": False, "capturable": True, "identical_views_left_out": recorder.elided,
                         "constant_rates": [{k: v for k, v in group.items() if k in ("lr", "weight_decay") and isinstance(v, (int, float)) and isfinite(v)}
                                            for o in optimizers for group in o.param_groups]}
-    return Capture(graph, program, coverage, recorder.warnings)
-
-
-def _unknown_starts(bindings: Sequence[Binding], optimizers: Sequence[torch.optim.Optimizer], fresh: Sequence[bool]) -> list[str]:
-    """Warnings about new optimizers' state that is no fixed number before the first step. (0 is right for SGD's momentum without dampening.)"""
-    found: dict[tuple[int, str], str] = {}
-    for b in bindings:
-        if b.role == "optimizer" and b.slot is not None and b.initial is None and fresh[b.slot[0]]:
-            optimizer = optimizers[b.slot[0]]
-            if not (type(optimizer) is torch.optim.SGD and all(group["dampening"] == 0 for group in optimizer.param_groups)):
-                found.setdefault((b.slot[0], b.slot[2]), f"{b.name}: {type(optimizer).__name__} computes '{b.slot[2]}' in its first step, which a program "
-                                 "cannot; a run starts it at 0 and differs, unless it is given the state after a plain first step")
-    return list(found.values())
+    return Capture(graph, program, costing.coverage, dead, recorder.tensors.warnings)
 
 
 def _strides(tensor: torch.Tensor) -> tuple[int, ...]:
@@ -192,52 +188,13 @@ def _strides(tensor: torch.Tensor) -> tuple[int, ...]:
     return torch.empty(tensor.shape, device="meta").stride() if shared else tensor.stride()
 
 
-def _name_others(recorder: Recorder, modules: dict[str, Any], faker: Faker) -> None:
-    """Tells the recorder of tensors that the step may find although they are no state: gradients, attributes, and what fake tensors stand for."""
-    parameters = _parameters(modules)
-    recorder.kept_gradients = {p.grad.untyped_storage()._cdata: f"{label}/grad" for label, p in reversed(parameters) if p.grad is not None}
-    recorder.attributes = {t.untyped_storage()._cdata: ".".join(p for p in (prefix, path) if p) for prefix, module in reversed(modules.items())
-                           for path, t in reversed(attribute_tensors(module).items())}
-    label_of = {id(p): label for label, p in parameters}
-    recorder.originals = {old.untyped_storage()._cdata: label_of.get(id(new), "a buffer or a part of an optimizer's state")
-                          for old, new in faker.originals() if not isinstance(old, FakeTensor)}
-
-
-def _updated_without_gradient(recorder: Recorder, bindings: Sequence[Binding]) -> list[str]:
-    """Names of parameters that the step writes and that ``backward()`` gave no gradient."""
-    written = written_residuals(recorder.records)
-    return [b.name for b in bindings if b.role == "parameter" and b.ref.node in written and b.ref.node not in recorder.gradients]
-
-
-def _check_modules(modules: dict[str, Any]) -> None:
-    for prefix, module in modules.items():
-        if not isinstance(module, torch.nn.Module):
-            raise CaptureError(f"modules: expected torch.nn.Module, found {type(module).__name__}")
-        for path, part in module.named_modules():
-            label = ".".join(p for p in (prefix, path) if p) or "the module"
-            if isinstance(part, torch.jit.ScriptModule):
-                raise CaptureError(f"{label} is compiled by TorchScript, whose state cannot be replaced; give the module as it was written")
-            lazy = (torch.nn.parameter.UninitializedParameter, torch.nn.parameter.UninitializedBuffer)
-            if any(isinstance(p, lazy) for p in (*part._parameters.values(), *part._buffers.values())):
-                raise CaptureError(f"{label}: {type(part).__name__} has parameters without a shape; run the module once, or give the sizes")
-
-
-def _check_optimizers(modules: dict[str, Any], optimizers: Sequence[torch.optim.Optimizer]) -> None:
-    known = {id(p) for _, p in _parameters(modules)}
-    for index, optimizer in enumerate(optimizers):
-        for number, parameter in enumerate(p for group in optimizer.param_groups for p in group["params"]):
-            if id(parameter) not in known:
-                raise CaptureError(f"optimizer {index} ({type(optimizer).__name__}) updates parameter {number} of shape {list(parameter.shape)}, "
-                                   "which is in none of the modules given")
-
-
 def _record(run: _Run, inputs: Sequence[torch.Tensor], recorder: Recorder, names: Names,
             modules: dict[str, Any], optimizers: Sequence[torch.optim.Optimizer]) -> Any:
     def phase(now: str, part: str) -> None:
         names.phase, names.part = now, part
 
     with ExitStack() as stack:
-        for label, parameter in _parameters(modules):
+        for label, parameter in parameters_of(modules):
             if parameter.requires_grad and parameter.is_leaf and label == names.variables[id(parameter)]:
                 stack.callback(parameter.register_post_accumulate_grad_hook(_gradient_hook(recorder, label)).remove)
         for optimizer in optimizers:
@@ -263,7 +220,7 @@ def _check_repeat(run: _Run, inputs: Sequence[torch.Tensor], recorder: Recorder)
         run(again, lambda phase, part: None)
     difference = repeat.verdict()
     if difference:
-        recorder.warnings.append(f"{difference}: the step depends on Python state that changes from step to step (a counter, a schedule, a list that "
+        recorder.tensors.warnings.append(f"{difference}: the step depends on Python state that changes from step to step (a counter, a schedule, a list that "
                                  "grows); the program repeats the step as it was recorded. Keep such state in tensors (lr=torch.tensor(...), buffers)")
 
 
@@ -284,44 +241,12 @@ def _phase_hooks(optimizer: torch.optim.Optimizer, names: Names) -> list[Any]:
 def _gradient_hook(recorder: Recorder, label: str) -> Callable[[torch.Tensor], None]:
     def hook(parameter: torch.Tensor) -> None:
         if parameter.grad is not None:
-            recorder.note_gradient(parameter.grad, recorder.value(parameter).node, label)
+            recorder.note_gradient(parameter.grad, recorder.tensors.value(parameter).node, label)
 
     return hook
-
-
-def _parameters(modules: dict[str, Any]) -> list[tuple[str, torch.nn.Parameter]]:
-    return [(".".join(p for p in (prefix, path) if p), parameter) for prefix, module in modules.items()
-            for path, parameter in module.named_parameters(remove_duplicate=False)]
-
-
-def _declare_state(recorder: Recorder, names: Names, modules: dict[str, Any], optimizers: Sequence[torch.optim.Optimizer],
-                   initial: Initial) -> list[Binding]:
-    """Nodes for all that lives across steps: parameters, buffers, optimizer state, in this order."""
-    found: list[Binding] = []
-
-    def bind(tensor: torch.Tensor, label: str, what: str, role: str, tag: str, slot: tuple[int, int, str] | None = None) -> Ref:
-        ref = recorder.declare(tensor, label, what, residual=True, tag=tag)
-        found.append(Binding(label, ref, role, spec_of(tensor), slot, initial.of(tensor) if slot else None))
-        return ref
-
-    for label, parameter in _parameters(modules):
-        tag = names.variables.setdefault(id(parameter), label)
-        bind(parameter, label, "Variable", "parameter", tag)
-    for prefix, module in modules.items():
-        for path, buffer in module.named_buffers(remove_duplicate=False):
-            label = ".".join(p for p in (prefix, path) if p)
-            bind(buffer, label, "Variable", "buffer", label)
-    for index, optimizer in enumerate(optimizers):
-        for parameter, number, key, tensor in state_slots(optimizer):
-            tag = names.variables[id(parameter)]
-            ref = bind(tensor, f"{tag}/{key}", "Variable", "optimizer", tag, (index, number, key))
-            recorder.ties.append((recorder.value(parameter).node, ref.node))
-        for number, key, tensor in rate_slots(optimizer):
-            bind(tensor, f"optimizer{index}.group{number}/{key}", "Variable", "rate", "", (index, number, key))
-    return found
 
 
 def _outputs(returned: Any, recorder: Recorder) -> list[tuple[str, Ref]]:
     leaves = pytree.tree_flatten_with_path(returned)[0]
     label = lambda path: ".".join(str(getattr(k, "key", getattr(k, "idx", k))) for k in path) or "output"  # noqa: E731
-    return [(label(path), recorder.value(t)) for path, t in leaves if isinstance(t, torch.Tensor)]
+    return [(label(path), recorder.tensors.value(t)) for path, t in leaves if isinstance(t, torch.Tensor)]

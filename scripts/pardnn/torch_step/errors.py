@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..capture_common.errors import CaptureError
 
-class CaptureError(ValueError):
-    """A step that no graph can be made of: what, where in the user's code, and what to do instead."""
+__all__ = ["CaptureError", "ProgramError", "user_errors", "user_line", "user_place"]
 
 
 class ProgramError(ValueError):

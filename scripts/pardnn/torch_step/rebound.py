@@ -39,7 +39,7 @@ class Held:
         now = self._now()
         for label, (tensor, old) in self._before.items():
             new = now.get(label)
-            if not recorder.is_residual(old) or (new is not None and _same(new, old)):
+            if not recorder.tensors.is_residual(old) or (new is not None and _same(new, old)):
                 continue
             self._check(label, tensor, old, new, recorder)
             assert new is not None
@@ -55,7 +55,7 @@ class Held:
         if new.shape != old.shape or new.dtype != old.dtype:
             raise CaptureError(f"{label}: the step replaces it by {new.dtype}{list(new.shape)}, it was {old.dtype}{list(old.shape)}; "
                                "state keeps its shape and type from step to step")
-        if recorder.is_residual(new):
+        if recorder.tensors.is_residual(new):
             raise CaptureError(f"{label}: the step makes it the same memory as other state; copy the value (copy_ or clone)")
 
 

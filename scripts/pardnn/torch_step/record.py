@@ -53,6 +53,6 @@ class Record:
         return self.stores[output][0] if output < len(self.outputs) else self.extra_stores[output - len(self.outputs)]
 
 
-def written_residuals(records: Iterable[Record]) -> set[int]:
-    """Residuals that some call writes."""
+def written(records: Iterable[Record]) -> set[int]:
+    """Nodes whose memory some call writes."""
     return {w for r in records for w in r.writes}

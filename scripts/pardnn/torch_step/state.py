@@ -34,12 +34,13 @@ def load_state(program: Program, tensors: Mapping[str, torch.Tensor], optimizers
     """
     found: dict[Ref, torch.Tensor] = {}
     storages: dict[int, torch.Tensor] = {}
+    ends = _ends(program)
     for binding in program.bindings:
         if (nodes is not None and binding.ref.node not in nodes) or binding.ref in found:
             continue
         source = _source(binding, tensors, optimizers)
         if binding.ref.node not in storages:
-            storages[binding.ref.node] = _memory(program, binding, device)
+            storages[binding.ref.node] = _memory(binding, ends[binding.ref.node], device)
         view = found[binding.ref] = over_storage(storages[binding.ref.node], binding.spec)
         if isinstance(source, torch.Tensor):
             if tuple(source.shape) != binding.spec.shape:
@@ -50,17 +51,20 @@ def load_state(program: Program, tensors: Mapping[str, torch.Tensor], optimizers
     return found
 
 
-def _memory(program: Program, binding: Binding, device: torch.device | str) -> torch.Tensor:
-    elements = _elements(program, binding.ref.node, binding.spec.itemsize)
+def _memory(binding: Binding, size: int, device: torch.device | str) -> torch.Tensor:
+    elements = -(-size // binding.spec.itemsize)
     try:
         return torch.empty(elements, dtype=getattr(torch, binding.spec.dtype), device=device)
     except RuntimeError as error:  # torch.OutOfMemoryError is one
         raise ProgramError(f"{binding.role} '{binding.name}' needs {elements * binding.spec.itemsize} bytes on {device}, which are not there") from error
 
 
-def _elements(program: Program, node: int, itemsize: int) -> int:
-    """Elements of a residual's storage, as far as its names reach."""
-    return max(-(-(b.spec.offset + b.spec.span) * b.spec.itemsize // itemsize) for b in program.bindings if b.ref.node == node)
+def _ends(program: Program) -> dict[int, int]:
+    """Bytes of each residual's storage, as far as its names reach."""
+    found: dict[int, int] = {}
+    for b in program.bindings:
+        found[b.ref.node] = max(found.get(b.ref.node, 0), (b.spec.offset + b.spec.span) * b.spec.itemsize)
+    return found
 
 
 def _source(binding: Binding, tensors: Mapping[str, torch.Tensor], optimizers: Sequence[Mapping[str, Any]]) -> Any:

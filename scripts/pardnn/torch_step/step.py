@@ -32,6 +32,8 @@ class Step:
 
     def check(self) -> None:
         """Raises CaptureError, one line, for what no step can be made of."""
+        if not isinstance(self.module, torch.nn.Module):
+            raise CaptureError(f"module: expected torch.nn.Module, found {type(self.module).__name__}")
         for what, value in (("loss", self.loss), ("optimizer", self.optimizer)):
             if not callable(value):
                 expected = "a function of the parameters, like lambda p: AdamW(p)" if what == "optimizer" else "a function of the module and the inputs"
@@ -40,8 +42,10 @@ class Step:
             raise CaptureError(f"inputs: expected a tuple of the loss function's arguments, found {type(self.inputs).__name__}")
         if self.clip is not None and not (isinstance(self.clip, (int, float)) and self.clip > 0):
             raise CaptureError(f"clip: expected a positive number, found {self.clip!r}")
-        if self.batch() < 1:
-            raise CaptureError(f"a step of {self.batch()} samples: expected at least one")
+        if not isinstance(self.batch(), int) or not 1 <= self.batch() < 1 << 62:
+            raise CaptureError(f"a step of {self.batch()} samples: expected a whole number, at least one")
+        if next(self.module.parameters(), None) is None:
+            raise CaptureError(f"{type(self.module).__name__} has no parameters: nothing can be trained")
         try:
             signature = inspect.signature(self.loss)
         except (TypeError, ValueError):

@@ -55,7 +55,7 @@ def test_a_foreign_trace_writes_no_graph(capture, tmp_path):
 def test_measured_times_come_from_the_cache_the_second_time(capture, tmp_path):
     cache = tmp_path / "cache.json"
     code, out, _ = capture(f"measured:cpu:{cache}")
-    assert code == 0 and "guessed" not in out
+    assert code == 0 and "guessed 0.0 % of 17 nodes" in out
     first = read_graph(tmp_path / "g.h5")
     assert json.loads(cache.read_text())["devices"]
     _, out, _ = capture(f"measured:cpu:{cache}")

@@ -30,7 +30,9 @@ def test_fallback_of_a_trace(tmp_path):
     ("magic", "costs 'magic': unknown; expected roofline:DEVICE"), ("trace", "unknown; expected"),
     ("roofline:V9", "device 'V9': unknown; expected one of V100"),
     ("roofline:V100:tf32", "has no tf32"), ("roofline:A100:int4", "expected one of fp32"), ("roofline:A100:speed=2", "expected compute="),
-    ("roofline:A100:compute=x", "expected a number"), ("roofline:A100:compute=0", "shares above 0"), ("roofline:A100:bandwidth=1.5", "shares above 0"),
+    ("roofline:A100:compute=x", "expected a number"), ("roofline:A100:compute=0", "shares from 1e-06 to 1"),
+    ("roofline:A100:bandwidth=1.5", "shares from 1e-06 to 1"),
+    ("roofline:A100:compute=1e-300", "shares from"), ("roofline:A100:compute=nan", "expected a number"),
     ("measured:tpu", "expected measured"), ("trace:/nowhere/t.json", "/nowhere/t.json: No such file")])
 def test_what_is_unknown_is_said(spec, message):
     with pytest.raises(ValueError, match=message):
@@ -58,5 +60,9 @@ def test_command_line_sums_a_trace_up(tmp_path, capsys):
 def test_command_line_refuses_in_one_line(tmp_path, capsys):
     (tmp_path / "t.json").write_text('{"traceEvents": [')
     assert main(["--trace", str(tmp_path / "t.json")]) == 3
-    assert capsys.readouterr().err == f"error: {tmp_path}/t.json: byte 17: expected a value, found the end of the file\n"
-    assert main(["--nonsense"]) == 3
+    assert capsys.readouterr().err == f"pardnn.costs: {tmp_path}/t.json: byte 17: expected a value, found the end of the file\n"
+    for wrong in (["--nonsense"], ["--devices", "--top", "-1"]):
+        with pytest.raises(SystemExit) as stop:
+            main(wrong)
+        told = capsys.readouterr().err.splitlines()
+        assert stop.value.code == 3 and len(told) == 1 and told[0].startswith("pardnn.costs: ")

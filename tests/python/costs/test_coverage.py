@@ -20,18 +20,25 @@ def test_nothing_covered():
     assert Coverage().line().startswith("measured 0.0 % of 0 nodes")
 
 
-@pytest.mark.parametrize("unknown", [math.nan, -1, math.inf, None])
+@pytest.mark.parametrize("unknown", [math.nan, -1, math.inf, 2**63, None])
 def test_unknown_cost_is_refused_without_a_default(unknown):
     with pytest.raises(UnknownCostError, match="node 'layer.mm': its time is unknown .*--unknown-cost"):
         Coverage().count("layer.mm", Cost(unknown))
 
 
-@pytest.mark.parametrize("unknown", [math.nan, -1, math.inf, None])
+@pytest.mark.parametrize("unknown", [math.nan, -1, math.inf, 2**63, None])
 def test_unknown_cost_takes_the_default_and_is_counted(unknown):
     coverage = Coverage(unknown_ns=5000)
     cost = coverage.count("a", Cost(unknown, temp=8, flops=9, how=How.MEASURED))
     assert cost == Cost(5000, 8, 9, How.GUESSED)
     assert coverage.line().endswith("1 unknown times taken as 5,000 ns")
+
+
+def test_flops_are_the_costs_unless_they_are_known_better():
+    coverage = Coverage()
+    coverage.count("a", Cost(1, flops=7))
+    coverage.count("b", Cost(1, flops=7), flops=100)
+    assert coverage.flops == 107
 
 
 def test_times_are_rounded_up():

@@ -123,11 +123,11 @@ class TestWork:
         return 2 * BATCH * (3 * first + 3 * middle + 3 * last)
 
     def test_flops_by_hand(self) -> None:
-        assert counted(train, STATE, *DATA)[2].flops == self.products()
+        assert counted(train, STATE, *DATA)[2].coverage.flops == self.products()
 
     def test_an_unrolled_scan_has_the_same_work(self) -> None:
         graph, report, costing = counted(train, STATE, *DATA, unroll=LAYERS)
-        assert costing.flops == self.products()
+        assert costing.coverage.flops == self.products()
         assert report.of("scans unrolled") == 2 and "scan" not in graph.op_types
 
     def test_a_longer_scan_stays_one_node(self) -> None:
@@ -141,7 +141,7 @@ class TestWork:
             return w - gradient, back
 
         costing = counted(step, jnp.zeros((3, 3, 4, 16)), jnp.zeros((2, 8, 8, 4)))[2]
-        assert costing.flops == 3 * 2 * (2 * 4 * 4 * 16) * (3 * 3 * 4)
+        assert costing.coverage.flops == 3 * 2 * (2 * 4 * 4 * 16) * (3 * 3 * 4)
 
     def test_while_and_cond(self) -> None:
         def step(s: Any) -> Any:
@@ -149,7 +149,7 @@ class TestWork:
             return lax.cond(s[0, 0] > 0, lambda h: h @ h @ h, lambda h: h, s)
 
         _, report, costing = counted(step, jnp.zeros((16, 16)), iterations=5)
-        assert costing.flops == (5 + 2) * 2 * 16**3
+        assert costing.coverage.flops == (5 + 2) * 2 * 16**3
         assert report.of("while loops taken as one operation of 5 iterations") == 1
         assert report.of("cond operations taken as their dearest branch") == 1
 

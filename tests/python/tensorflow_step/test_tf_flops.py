@@ -19,7 +19,7 @@ from pardnn.costs import cost_model  # noqa: E402
 def flops(function: Any, *shapes: list[int]) -> int:
     costing = Costing(cost_model("roofline:V100"))
     function_with_report(tf.function(function), [tf.TensorSpec(s) for s in shapes], costing=costing)
-    return costing.flops
+    return costing.coverage.flops
 
 
 def with_gradients(function: Any) -> Any:

@@ -69,7 +69,7 @@ def test_no_call_is_left_and_products_are_those_of_the_step(train_step: Any) -> 
     assert not by_op(graph, "PartitionedCall") and not by_op(graph, "StatefulPartitionedCall")
     assert report.of("calls of functions inlined") >= 2
     # Forward twice, gradients of both weights, and of the hidden layer; nobody asks for that of the input.
-    assert counted.flops == 2 * 8 * (2 * 16 * 32 + 3 * 32 * 4)
+    assert counted.coverage.flops == 2 * 8 * (2 * 16 * 32 + 3 * 32 * 4)
 
 
 def test_updates_are_references_behind_all_users_of_the_old_value(train_step: Any) -> None:
@@ -145,7 +145,7 @@ def test_a_choice_takes_its_dearest_branch() -> None:
 
     counted = costing()
     _, report = function_with_report(step, (tf.TensorSpec([8, 32]),), costing=counted)
-    assert counted.flops == 2 * 2 * 8 * 32 * 32
+    assert counted.coverage.flops == 2 * 2 * 8 * 32 * 32
     assert report.of("If and Case nodes taken as their dearest branch") == 1
 
 
@@ -160,7 +160,7 @@ def test_while_is_one_node_with_the_work_of_its_iterations() -> None:
     graph, report = function_with_report(step, (tf.TensorSpec([8, 32]),), costing=counted, iterations=5)
     loops = [n for n in range(graph.num_nodes) if "While" in graph.op_name(n)]
     assert len(loops) == 1 and graph.comp[loops[0]] > 0
-    assert counted.flops == 5 * 2 * 8 * 32 * 32
+    assert counted.coverage.flops == 5 * 2 * 8 * 32 * 32
     assert report.of("While loops taken as one node of 5 iterations") == 1
 
 
@@ -223,7 +223,7 @@ def test_a_keras_model_with_its_optimizer(pardnn_binary: str, tmp_path: Path) ->
     assert 4 * (3 * parameters + 2 * 8) <= int(graph.mem[variables].sum()) <= 4 * (3 * parameters + 2 * 8) + 64
     assert len({int(v) for v in graph.gradient_of if v >= 0}) == len(model.trainable_variables)
     conv, dense = 2 * 4 * 8 * 8 * 8 * 27, 2 * 4 * 512 * 10
-    assert counted.flops == 2 * conv + 3 * dense  # nobody asks for the gradient of the images
+    assert counted.coverage.flops == 2 * conv + 3 * dense  # nobody asks for the gradient of the images
     write_graph(tmp_path / "g.h5", graph)
     subprocess.run([pardnn_binary, "validate", str(tmp_path / "g.h5")], check=True, capture_output=True)
 

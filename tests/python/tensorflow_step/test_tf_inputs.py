@@ -200,7 +200,7 @@ class TestProfiles:
         graph, report = capture_with_report(graph_of(CHAIN), fetches=["z"], profile=metadata_of(("/device:CPU:0", [("y", 0, 8)])), costing=costing)
         assert graph.comp[1] == 8_000 and graph.comp[2] > 0
         assert "the profile has 1 of 3 nodes (33.3 %)" in report.lines()
-        assert "measured 50.0 % of 2 nodes" in costing.line()
+        assert "measured 50.0 % of 2 nodes" in costing.coverage.line()
 
     def test_a_time_that_runs_backwards_is_refused_or_taken_as_told(self) -> None:
         """E16."""
@@ -209,7 +209,7 @@ class TestProfiles:
             capture_graph_def(graph_of(CHAIN), fetches=["z"], profile=metadata)
         costing = Costing(cost_model("roofline:V100"), unknown_ns=77)
         graph, _ = capture_with_report(graph_of(CHAIN), fetches=["z"], profile=metadata, costing=costing)
-        assert graph.comp[1] == 77 and "1 unknown times taken as 77 ns" in costing.line()
+        assert graph.comp[1] == 77 and "1 unknown times taken as 77 ns" in costing.coverage.line()
 
     def test_allocations_peak(self) -> None:
         metadata = metadata_of(("/device:CPU:0", [("y", 0, 8)]))
@@ -232,7 +232,7 @@ class TestFiles:
         (tmp_path / "g.pb").write_bytes(content)
         assert main([str(tmp_path / "g.pb"), "-o", str(tmp_path / "g.h5")]) == 3
         error = capsys.readouterr().err
-        assert error.startswith("error: ") and error.count("\n") == 1 and "g.pb" in error
+        assert error.startswith("pardnn.capture_tensorflow: ") and error.count("\n") == 1 and "g.pb" in error
         assert not (tmp_path / "g.h5").exists()
 
     def test_a_missing_file_is_named(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

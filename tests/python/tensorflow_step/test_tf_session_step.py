@@ -87,7 +87,7 @@ def test_initialisers_are_no_part_of_the_step(mlp: Any) -> None:
 
 def test_flops_are_those_of_the_products(mlp: Any) -> None:
     _, _, costing = captured(mlp)
-    assert costing.flops == 3 * 2 * 64 * (256 * 512 + 512 * 512 + 512 * 10)
+    assert costing.coverage.flops == 3 * 2 * 64 * (256 * 512 + 512 * 512 + 512 * 10)
 
 
 def test_times_are_those_of_the_profile(mlp: Any) -> None:

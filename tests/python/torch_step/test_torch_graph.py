@@ -117,7 +117,7 @@ def test_dead_calls_are_left_out_and_counted():
     step = linear_step()
     step.loss = loss
     found = captured(step)
-    assert found.coverage.dead["aten::sin"] == found.coverage.dead["aten::cos"] == 1
+    assert found.dead["aten::sin"] == found.dead["aten::cos"] == 1
     assert not {"aten::sin", "aten::cos"} & set(found.graph.op_types)
 
 

@@ -113,7 +113,7 @@ def folder(tmp_path, monkeypatch):
 
 
 GOOD = "careless_model.py:good"
-LINES = {"syntax": (["syntax.py:f"], "syntax.py:3: invalid syntax"), "no text": (["bytes.py:f"], "bytes.py:1: "),
+LINES = {"syntax": (["syntax.py:f"], "syntax.py:3: SyntaxError: invalid syntax"), "no text": (["bytes.py:f"], "bytes.py:1: "),
          "sys.exit": (["careless_model.py:ends"], "careless_model.py:ends: it ends the program"), "rate": ([GOOD, "--lr", "nan"], "--lr nan: expected"),
          "clip": ([GOOD, "--clip", "-1"], "--clip -1.0: expected"), "folder missing": ([GOOD, "-o", "no/such/g.h5"], "no/such/g.h5: its folder does not exist"),
          "folder": ([GOOD, "-o", "."], ".: expected the name of a file"), "device": ([GOOD, "-o", "/dev/null"], "/dev/null: expected the name of a file")}
