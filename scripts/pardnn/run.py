@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import functools
 import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .runtime.worker import Options
+    from .runtime.options import Options
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit code: 0; 3 for what the user has to mend; 4 where a rank is lost."""
+    """The command line; returns the exit code: 0; 3 for what the user has to mend; 4 where a rank is lost; 128 + n where signal n stopped it."""
     given = sys.argv[1:] if arguments is None else arguments
     told = _parser().parse_args(given)
     if told.launch is not None:
@@ -23,7 +22,8 @@ def main(arguments: list[str] | None = None) -> int:
             return 3
         from .runtime.launch import launch
 
-        return launch(_without_launch(given), told.launch)
+        return launch(_without_launch(given), told.launch, kept=told.checkpoint is not None)
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # PyTorch warns, at length, of each connection to a rank that is gone
     try:
         import torch  # noqa: F401
     except ImportError as error:
@@ -61,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
                         help="FUNCTION() yields the inputs of each step from step 0 on, for all replicas; default: seeded synthetic ones")
     parser.add_argument("--save", metavar="FILE", help="write the state after the last step, gathered on rank 0")
     parser.add_argument("--sharded", action="store_true", help="--save names a folder and each rank writes its own part")
+    parser.add_argument("--checkpoint", metavar="FOLDER", help="SIGTERM, SIGUSR1 and SIGINT end the run after the step, with its state kept here (exit code "
+                        "128 + n); the same command goes on from it, to the last bit, until --steps in all are done")
+    parser.add_argument("--checkpoint-steps", type=int, default=0, metavar="N", help="keep the state after every N steps, too (0: only when stopped)")
     parser.add_argument("--log", metavar="FOLDER", help="a file of JSON lines per rank: steps, seconds, bytes")
     parser.add_argument("--backend", choices=("gloo", "nccl"), default="gloo", help="gloo: CPUs; nccl: a GPU per rank (gloo)")
     parser.add_argument("--bucket", metavar="SIZE", help="gradients averaged at once (the plan's, else 25MB)")
@@ -69,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--warm-up", type=int, default=3, metavar="N", help="steps that the mean leaves out (3)")
     parser.add_argument("--threads", type=int, help="threads of each rank")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS", help="a rank that waits longer for another gives up (600)")
+    parser.add_argument("--heartbeat", type=float, default=30.0, metavar="SECONDS",
+                        help="a rank whose process does not answer for so long is lost; long operations do not matter; 0: off (30)")
     return parser
 
 
@@ -88,42 +93,37 @@ def _without_launch(given: list[str]) -> list[str]:
 
 def _options(told: argparse.Namespace) -> Options:
     from .runtime.plan_file import read_plan
-    from .runtime.worker import Options
+    from .runtime.options import Options
 
     plan = read_plan(told.placement)
     if told.replicas is None:
         told.replicas = plan.replicas if plan else 1
     if told.bucket is None:
         told.bucket = str(plan.bucket) if plan else "25MB"
-    for name, least in (("replicas", 1), ("steps", 0), ("ahead", 0), ("warm_up", 0)):
+    for name, least in (("replicas", 1), ("steps", 0), ("ahead", 0), ("warm_up", 0), ("checkpoint_steps", 0)):
         if getattr(told, name) < least:
             raise ValueError(f"--{name.replace('_', '-')} {getattr(told, name)}: expected at least {least}")
+    if told.heartbeat < 0 or told.timeout <= 0:
+        raise ValueError(f"--heartbeat {told.heartbeat:g}, --timeout {told.timeout:g}: expected seconds")
+    if told.checkpoint_steps and told.checkpoint is None:
+        raise ValueError("--checkpoint-steps: expected --checkpoint FOLDER, too")
     return Options(
         graph=told.graph, placement=told.placement, steps=told.steps, replicas=told.replicas, seed=told.seed,
         model=functools.partial(_call, told.model, told.arguments) if told.model else None, state=told.state,
         data=functools.partial(_call, told.data, []) if told.data else None, save=told.save, sharded=told.sharded, log=told.log, backend=told.backend,
         bucket=_bytes("--bucket", told.bucket), ahead=told.ahead, memory=None if told.memory is None else _bytes("--memory", told.memory),
-        warm_up=told.warm_up, threads=told.threads, timeout=told.timeout,
+        warm_up=told.warm_up, threads=told.threads, timeout=told.timeout, heartbeat=told.heartbeat,
+        checkpoint=told.checkpoint, checkpoint_steps=told.checkpoint_steps,
         labels={"--model": f"{told.model} {told.arguments}", "--data": str(told.data)})
 
 
 def _call(function: str, arguments: list[str]) -> Any:
     """What the user's function returns."""
-    from .capture_common.command import load_function
+    from .capture_common.user_function import check_arguments, load_function, settings
 
-    values: dict[str, Any] = {}
-    for text in arguments:
-        name, separator, value = text.partition("=")
-        if not separator:
-            raise ValueError(f"--set {text}: expected NAME=VALUE")
-        try:
-            values[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            values[name] = value
-    try:
-        return load_function(function)(**values)
-    except TypeError as error:
-        raise ValueError(f"{function}: {error}") from error
+    call, values = load_function(function), settings(arguments)
+    check_arguments(call, values, function)
+    return call(**values)
 
 
 _UNITS = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}

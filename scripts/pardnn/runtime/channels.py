@@ -14,6 +14,7 @@ import torch.distributed as dist
 from ..torch_step.values import Spec
 from .errors import RankLost
 from .plan import Transfer
+from .progress import ALL, Progress
 
 
 def _dense(spec: Spec) -> list[int]:
@@ -63,8 +64,10 @@ class GroupChannels:
     """Over torch.distributed. With gloo, receives find their sends by tag, and a thread for each peer waits for sends to end. With nccl every
     ordered pair of devices has a group of its own, since only the order tells its messages apart."""
 
-    def __init__(self, rank: int, devices: int, replicas: int, device: torch.device, timeout: timedelta) -> None:
+    def __init__(self, rank: int, devices: int, replicas: int, device: torch.device, timeout: timedelta,
+                 progress: Progress | None = None) -> None:
         self._rank = rank
+        self._progress = progress or Progress()
         self._first = rank - rank % devices
         self._device = device
         self._tagged = device.type == "cpu"
@@ -98,7 +101,9 @@ class GroupChannels:
         return flat[:size]
 
     def wait(self, transfer: Transfer) -> None:
-        _checked(self._works.pop(id(transfer)).wait, self._first + transfer.source)
+        source = self._progress.waits = self._first + transfer.source
+        _checked(self._works.pop(id(transfer)).wait, source)
+        self._progress.waits = None
 
     def send(self, transfer: Transfer, flat: torch.Tensor | None) -> None:
         """Begins to send; the memory is the network's until :meth:`done` lists the transfer."""
@@ -125,12 +130,14 @@ class GroupChannels:
                 entry[0].wait()
                 self._ended.put(entry[1])
             except Exception as error:
-                self._ended.put(RankLost(_lost(target, error)))
+                self._ended.put(RankLost(_lost(target, error), target))
                 return
 
     def done(self, block: bool) -> list[Transfer]:
         """Transfers that ended since the last call; with ``block`` at least one (some must be under way)."""
         found: list[Transfer] = []
+        if block:
+            self._progress.waits = ALL
         while self._polled and (self._polled[0][0].is_completed() or (block and not found)):
             work, transfer = self._polled.popleft()
             work.wait()
@@ -139,6 +146,7 @@ class GroupChannels:
             try:
                 entry = self._ended.get(block=block and not found)
             except queue.Empty:
+                self._progress.waits = None
                 return found
             if isinstance(entry, BaseException):
                 raise entry
@@ -160,7 +168,7 @@ def _checked(action: Any, peer: int) -> Any:
     try:
         return action()
     except (RuntimeError, ValueError) as error:
-        raise RankLost(_lost(peer, error)) from error
+        raise RankLost(_lost(peer, error), peer) from error
 
 
 def _lost(peer: int, error: BaseException) -> str:

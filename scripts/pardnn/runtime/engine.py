@@ -11,8 +11,10 @@ from ..torch_step.program import Program
 from ..torch_step.replay import Runner, input_value, over_storage
 from ..torch_step.values import Ref
 from .channels import Channels, compact, expanded
+from .errors import RankLost
 from .meter import Meter
 from .plan import DevicePlan, Transfer
+from .progress import ALL, Progress
 
 _AVERAGE_FAILED = "the average of gradients over replicas failed"
 
@@ -21,8 +23,9 @@ class Engine:
     """``state``: values of this device's residuals, updated in place. ``budget``: live bytes that sends under way may not exceed while waiting helps."""
 
     def __init__(self, program: Program, plan: DevicePlan, channels: Channels | None, runner: Runner, state: dict[Ref, torch.Tensor], *,
-                 replicas: int = 1, budget: int | None = None) -> None:
+                 replicas: int = 1, budget: int | None = None, progress: Progress | None = None) -> None:
         self.program, self.plan, self.runner, self.state = program, plan, runner, state
+        self.progress = progress or Progress()
         self.meter = Meter()
         for tensor in state.values():
             self.meter.take(tensor)
@@ -56,8 +59,9 @@ class _Step:
         self.coming: dict[int, torch.Tensor] = {}
 
     def run(self) -> dict[str, torch.Tensor]:
-        plan = self.plan
+        plan, progress = self.plan, self.engine.progress
         for position, node in enumerate(plan.nodes):
+            progress.node = node
             coming = plan.posts.get(position, ())
             if coming and position:  # as of the node before, for which all receives are begun: so no two ranks wait for each other
                 self._settle(position - 1, plan.mem.get(node, 0) + sum(t.bytes for t in coming))
@@ -220,7 +224,7 @@ class _Step:
         bucket = self.plan.buckets.buckets[number]
         flat, work, left = self.buckets[number]
         if work is not None:
-            wait_for(work)
+            wait_for(work, self.engine.progress)
         offset = bucket.offsets[bucket.members.index(g)]
         gradient = self.values[self.plan.buckets.value[g]]
         average = flat[offset:offset + gradient.numel()].view(gradient.shape)
@@ -248,11 +252,11 @@ class _Step:
             self.values[ref] = renewed
 
 
-def wait_for(work: Any) -> None:
+def wait_for(work: Any, progress: Progress) -> None:
     """Ends a collective operation."""
-    from .errors import RankLost
-
+    progress.waits = ALL
     try:
         work.wait()
     except RuntimeError as error:
         raise RankLost(f"{_AVERAGE_FAILED} ({' '.join(str(error).split())[-160:]})") from error
+    progress.waits = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -11,17 +11,19 @@ import torch
 import torch.distributed as dist
 
 from .errors import RankLost, RunError
+from .progress import ALL, Progress
 
 RENDEZVOUS = "PARDNN_RENDEZVOUS"  # a file that the launcher makes; without it MASTER_ADDR and MASTER_PORT are used
 
 
 @dataclass
 class Ranks:
-    """``rank`` of ``world`` processes; ``local``: its number on its host."""
+    """``rank`` of ``world`` processes; ``local``: its number on its host. ``progress``: what this one does."""
 
     rank: int
     world: int
     local: int
+    progress: Progress = field(default_factory=Progress)
 
     @classmethod
     def from_environment(cls) -> Ranks:
@@ -54,13 +56,21 @@ class Ranks:
             raise RankLost(f"the ranks did not meet ({' '.join(str(error).split())[:200]})") from error
 
 
+def everyones(ranks: Ranks, own: Any) -> list[Any]:
+    """Collective: what each rank gave, in their order."""
+    found: list[Any] = [None] * ranks.world
+    ranks.progress.waits = ALL
+    try:
+        dist.all_gather_object(found, own)
+    except RuntimeError as error:
+        raise RankLost(f"a rank is gone, or does not answer ({' '.join(str(error).split())[:200]})") from error
+    ranks.progress.waits = None
+    return found
+
+
 def agree(ranks: Ranks, error: str | None, settings: dict[str, str]) -> None:
     """Raises RunError on every rank if one of them has an error, or if their settings differ; the message is the same everywhere."""
-    all_of: list[Any] = [None] * ranks.world
-    try:
-        dist.all_gather_object(all_of, (error, settings))
-    except RuntimeError as failure:
-        raise RankLost(f"the ranks did not meet ({' '.join(str(failure).split())[:200]})") from failure
+    all_of = everyones(ranks, (error, settings))
     for rank, (problem, _) in enumerate(all_of):
         if problem is not None:
             count = sum(1 for p, _ in all_of if p is not None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import pathlib
 import sys
 from collections.abc import Callable, Iterator
@@ -102,6 +104,28 @@ def short_batches() -> Iterator[Any]:
     """Batches of another shape."""
     while True:
         yield torch.zeros(BATCH, LENGTH - 1, dtype=torch.int64), torch.zeros(BATCH, LENGTH, dtype=torch.int64)
+
+
+def halves() -> Iterator[Any]:
+    """Batches of half the size, for the models of one replica."""
+    for batch in tokens():
+        yield tuple(tensor[:BATCH // 2] for tensor in batch)
+
+
+def sleeps() -> Iterator[Any]:
+    """Rank 1 keeps Python's lock for four seconds in its second batch, as a library written in C may."""
+    for number, batch in enumerate(tokens()):
+        if number == 1 and os.environ["RANK"] == "1":
+            ctypes.PyDLL(None).usleep(4_000_000)
+        yield batch
+
+
+def loops() -> Iterator[Any]:
+    """The third batch of rank 1 takes for ever."""
+    for number, batch in enumerate(tokens()):
+        while number == 2 and os.environ["RANK"] == "1":
+            pass
+        yield batch
 
 
 DATA: dict[str, Callable[[], Iterator[Any]]] = {"gpt": tokens, "resnet": images, "rnn": tokens, "experts": tokens, "shared": tokens}

@@ -24,6 +24,7 @@ from pardnn.torch_step.step import split_inputs, train_step
 
 MODELS = pathlib.Path(runtime_models.__file__)
 os.environ["PYTHONPATH"] = os.pathsep.join([str(MODELS.parent), str(MODELS.parents[3] / "scripts"), os.environ.get("PYTHONPATH", "")])  # of all ranks
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # as pardnn.run does; for processes that are started from here
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["torch", "torch.distributed", "torch._dynamo", "pardnn.runtime.worker", "pardnn.run", "runtime_models"])
 
@@ -70,7 +71,8 @@ def _rank(rank: int, world: int, meeting: str, options: dict[str, Any]) -> None:
     os.environ.update({"RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": str(rank), "PARDNN_RENDEZVOUS": meeting})
     torch.set_num_threads(1)
     from pardnn.run import _call
-    from pardnn.runtime.worker import Options, run
+    from pardnn.runtime.options import Options
+    from pardnn.runtime.worker import run
 
     given = {k: functools.partial(_call, v, []) if k in ("model", "data") and v else v for k, v in options.items()}
     code = run(Options(**{"timeout": 60.0, **given}))

@@ -12,8 +12,9 @@ from runtime_support import finish, function, partition, random_placement, run_r
 
 from pardnn.graph_file import write_graph  # noqa: E402
 from pardnn.run import _bytes, _call, main  # noqa: E402
+from pardnn.runtime.options import Options  # noqa: E402
+from pardnn.runtime.prepare import prepare  # noqa: E402
 from pardnn.runtime.ranks import Ranks  # noqa: E402
-from pardnn.runtime.worker import Options, prepare  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +132,13 @@ def test_wrong_batches_and_states_end_all_ranks(files, data, state, message, tmp
                       state=files[state] if state else None)
     assert found.codes == [3, 3]
     assert re.search(message, found.err[0]), found.err[0]
+
+
+def test_a_wrong_batch_of_one_rank_ends_all(files, tmp_path):
+    good = {"graph": files["graph"], "placement": files["p.tsv"], "model": function("gpt_sgd"), "data": function("halves")}
+    found = finish(start_ranks(tmp_path, 2, [good, {**good, "data": function("short_batches")}]))
+    assert found.codes == [3, 3]
+    assert found.err[0].startswith("pardnn.run: rank 1: --data: input/tokens: expected shape [2, 6]") and not found.err[1]
 
 
 def test_command_line(files, capsys):

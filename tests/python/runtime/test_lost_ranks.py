@@ -26,9 +26,9 @@ def command(graphs, tmp_path):
     return [str(path), str(placement), "--steps", "100000", "--threads", "1"]
 
 
-def started(arguments, **environment):
-    """A process of the command line, once it has run two steps."""
-    process = subprocess.Popen([sys.executable, "-m", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+def started(arguments, before=(), **environment):
+    """A process of the command line, started by the command ``before``, once it has run two steps."""
+    process = subprocess.Popen([*before, sys.executable, "-m", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env={**os.environ, "PYTHONPATH": str(SCRIPTS), **environment})
     assert process.stdout is not None
     for line in process.stdout:
