@@ -3,11 +3,12 @@
 # usage: scripts/local_slurm.sh start|stop|status [FOLDER]     (as root; FOLDER: where it lives, build/slurm)
 # After start: export SLURM_CONF=FOLDER/slurm.conf
 # PARDNN_SLURM_NODES=2: two nodes, node1 and node2, a slurmd each. PMIx does not start steps over both: srun --mpi=none.
+# Jobs of partition urgent preempt those of local, the default, which have 60 s to end and are requeued.
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 if (($# < 1)) || [[ $1 == --help || $1 == -h ]]; then
-  sed -n '2,5s/^# //p' "${BASH_SOURCE[0]}"
+  sed -n '2,6s/^# //p' "${BASH_SOURCE[0]}"
   exit 0
 fi
 action=$1
@@ -65,6 +66,8 @@ JobRequeue=1
 KillWait=20
 MinJobAge=3600
 SchedulerParameters=sched_interval=2,bf_interval=5
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 SlurmdParameters=config_overrides
 StateSaveLocation=$home/state
 SlurmdSpoolDir=$home/spool$each
@@ -73,7 +76,8 @@ SlurmdPidFile=$home/slurmd$each.pid
 SlurmctldLogFile=$home/slurmctld.log
 SlurmdLogFile=$home/slurmd$each.log
 $(node_lines "$host" "CPUs=$cpus RealMemory=$memory State=UNKNOWN")
-PartitionName=local Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=local Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=60
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2 PreemptMode=OFF
 END
 }
 

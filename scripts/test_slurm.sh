@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Submits the scripts of slurm/ for real, to a Slurm of this host alone (scripts/local_slurm.sh): 2 and 4 tasks, the end of the time
-# limit, requeue, resume, a training job; and looks at what they wrote. Root only. Training needs a Python with PyTorch: PARDNN_PYTHON, or the one
+# limit, requeue, preemption, resume, training jobs; and looks at what they wrote. Root only. Training needs a Python with PyTorch: PARDNN_PYTHON, or the one
 # that scripts/test_python.sh makes; without one its test is skipped.
 # usage: scripts/test_slurm.sh
 set -euo pipefail
@@ -106,12 +106,91 @@ losses_of() { grep -o '^step [0-9]*: loss [0-9.]*' "$1"; }
 model=$PARDNN_ROOT/scripts/examples/word_rnn.py:step
 sizes=(--set layers=2 --set hidden=32 --set length=4 --set vocabulary=100 --set batch=8)
 
-# train TASKS NODES FOLDER ARGUMENT...: a training job with so many tasks on each node; waits for it; prints its state and exit code.
-train() {
-  local job tasks=$1 nodes=$2 folder=$3
+# submit_training TASKS NODES FOLDER ARGUMENT...: a training job with so many tasks on each node; prints its number.
+submit_training() {
+  local tasks=$1 nodes=$2 folder=$3
   shift 3
-  job=$(PARDNN_TRAINING=$folder submit --nodes="$nodes" --ntasks-per-node="$tasks" --output="$folder.log" "$PARDNN_ROOT/slurm/train.sbatch" "$@")
+  PARDNN_TRAINING=$folder submit --nodes="$nodes" --ntasks-per-node="$tasks" --output="$folder.log" "$PARDNN_ROOT/slurm/train.sbatch" "$@"
+}
+
+# train TASKS NODES FOLDER ARGUMENT...: the same; waits for it; prints its state and exit code.
+train() {
+  local job
+  job=$(submit_training "$@")
   printf '%s %s\n' "$(wait_for "$job" 600)" "$(field "$job" ExitCode)"
+}
+
+# wait_for_step FILE STEP: until a training job has done it.
+wait_for_step() {
+  local i
+  for ((i = 0; i < 1200; ++i)); do
+    ! grep -q "^step $2: loss" "$1" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  fail "$1: no step $2 within two minutes"
+}
+
+# same_training FOLDER OTHER STEPS: the losses of the one, in however many starts, are those of the other, each step once; and so are their states.
+same_training() {
+  expect "steps of $1" "$(losses_of "$1.log" | wc -l)" "$3"
+  cmp <(losses_of "$1.log") <(losses_of "$2.log") || fail "$1: other losses than those of $2"
+  "$PARDNN_PYTHON" - "$1.pt" "$2.pt" <<'END' || fail "$1.pt is not $2.pt"
+import sys, torch
+
+def tensors(content, path=()):
+    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, (list, tuple)) else ()
+    return {path: content} if not items else {k: v for name, value in items for k, v in tensors(value, (*path, name)).items()}
+
+a, b = (tensors(torch.load(file, weights_only=True)) for file in sys.argv[1:])
+assert len(a) > 10 and a.keys() == b.keys()
+sys.exit(not all(torch.equal(v, b[k]) if isinstance(v, torch.Tensor) else v == b[k] for k, v in a.items()))
+END
+}
+
+# Two replicas on two devices: stopped a while before the end of the time limit, as Slurm tells the script; preempted by a more urgent job; cancelled.
+test_training_is_stopped() {
+  local job urgent steps=600 arguments
+  arguments=("$model" "${sizes[@]}" -- --devices 2 --devices-per-replica 1 --preset fast -- --steps "$steps")
+  say "train.sbatch: in one go"
+  expect "training" "$(train 2 1 onego "${arguments[@]}" --save onego.pt)" "COMPLETED 0:0"
+
+  say "train.sbatch: the time is nearly over"
+  job=$(submit_training 2 1 limited "${arguments[@]}" --save limited.pt)
+  wait_for_step limited.log 20
+  scancel --batch --signal=USR1 "$job"
+  expect "job $job" "$(wait_for "$job" 300) after $(field "$job" Restarts) restarts" "COMPLETED after 1 restarts"
+  expect "captures and plans" "$(grep -c '^train: \(capture\|plan\)$' limited.log)" 2
+  grep -q 'stopped     by signal 15' limited.log || fail "the ranks kept nothing"
+  same_training limited onego "$steps"
+
+  say "train.sbatch: preempted"
+  job=$(submit_training 2 1 preempted "${arguments[@]}" --save preempted.pt)
+  wait_for_step preempted.log 20
+  urgent=$(submit --partition=urgent --exclusive --output=urgent.log --wrap 'sleep 2')
+  expect "the urgent job $urgent" "$(wait_for "$urgent" 120)" COMPLETED
+  expect "job $job" "$(wait_for "$job" 300) after $(field "$job" Restarts) restarts" "COMPLETED after 1 restarts"
+  same_training preempted onego "$steps"
+
+  say "train.sbatch: cancelled"
+  job=$(submit_training 2 1 cancelled "${arguments[@]}")
+  wait_for_step cancelled.log 20
+  scancel "$job"
+  expect "job $job" "$(wait_for "$job" 60) after $(field "$job" Restarts) restarts" "CANCELLED after 0 restarts"
+  say "train.sbatch: what was cancelled is submitted again"
+  expect "training" "$(train 2 1 cancelled "${arguments[@]}" --save cancelled.pt)" "COMPLETED 0:0"
+  same_training cancelled onego "$steps"
+  expect "a folder of other arguments" "$(train 2 1 cancelled "$model" --set layers=1)" "FAILED 3:0"
+  grep -q '^train: cancelled is of other arguments' cancelled.log || fail "no word of the other arguments"
+
+  say "train.sbatch: there is not time enough for anything"
+  job=$(submit_training 2 1 short "${arguments[@]}")
+  for ((; ; )); do
+    grep -q '^train: capture' short.log 2>/dev/null && break
+    sleep 0.05
+  done
+  scancel --batch --signal=USR1 "$job"
+  expect "job $job" "$(wait_for "$job" 120) after $(field "$job" Restarts) restarts" "FAILED after 0 restarts"
+  grep -q '^train: nothing was finished before the time was over' short.log || fail "no word of the time"
 }
 
 test_training() {
@@ -124,7 +203,7 @@ test_training() {
   cmp <(losses_of split.log) <(losses_of alone.log) || fail "other losses than without Slurm"
   say "train.sbatch: two replicas on the devices of the job, which are measured"
   expect "training" "$(train 2 1 measured "$model" "${sizes[@]}" -- --devices-per-replica 1 --preset fast -- --steps 2)" "COMPLETED 0:0"
-  grep -q '^train: 2 ranks on 1 nodes, 2 replicas' measured.log || fail "not two replicas"
+  grep -q '^train: 2 ranks on 1 nodes' measured.log || fail "not two replicas"
   "$PARDNN" partition measured/graph.h5 --machine measured/machine.json --preset fast -q || fail "no machine file"
   say "train.sbatch: what cannot be"
   expect "a model that is not there" "$(train 1 1 wrong gone.py:step)" "FAILED 3:0"
@@ -143,12 +222,26 @@ test_training_on_two_nodes() {
  "links": {"same_host": {"latency": "3us", "bandwidth": "10GB/s"}, "cross_host": {"latency": "12us", "bandwidth": "1GB/s"}}}
 END
   expect "training" "$(train 2 2 nodes "$model" "${sizes[@]}" -- --machine cluster.json --preset fast -- --steps 2)" "COMPLETED 0:0"
-  grep -q '^train: 4 ranks on 2 nodes, 2 replicas' nodes.log || fail "not two replicas on two nodes"
+  grep -q '^train: 4 ranks on 2 nodes' nodes.log || fail "not two replicas on two nodes"
   expect "nodes of the ranks" "$(tr '\n' ' ' <nodes/hosts)" "node1 node1 node2 node2 "
+
+  say "train.sbatch: requeued on another node"
+  local job node arguments=("$model" "${sizes[@]}" -- --devices 2 --devices-per-replica 1 --preset fast -- --steps 600)
+  job=$(submit_training 2 1 moved "${arguments[@]}" --save moved.pt)
+  wait_for_step moved.log 20
+  node=$(field "$job" NodeList)
+  scontrol update NodeName="$node" State=DRAIN Reason=test
+  scancel --batch --signal=USR1 "$job"
+  expect "job $job" "$(wait_for "$job" 300) after $(field "$job" Restarts) restarts" "COMPLETED after 1 restarts"
+  [[ $(field "$job" NodeList) != "$node" ]] || fail "it went on on the same node $node"
+  expect "nodes of the ranks" "$(sort -u moved/hosts)" "$(field "$job" NodeList)"
+  scontrol update NodeName="$node" State=RESUME
+  same_training moved onego 600
 }
 
 if "$PARDNN_PYTHON" -c 'import torch, h5py' 2>/dev/null; then
   test_training
+  test_training_is_stopped
 else
   say "SKIPPED: train.sbatch, there is no PyTorch in $PARDNN_PYTHON (scripts/test_python.sh makes it)"
 fi
