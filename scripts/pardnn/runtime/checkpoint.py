@@ -10,15 +10,13 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import torch
-import torch.distributed as dist
 
 from ..atomic_file import write_text
 from ..torch_step.values import Ref
-from .errors import RankLost, RunError
-from .ranks import Ranks, agree
+from .errors import RunError
+from .ranks import Ranks, agree, everyones
 from .state_file import SHARD, load_file, save
 
 FORMAT = "pardnn-checkpoint"
@@ -31,19 +29,16 @@ def step_reached(folder: str | None, ranks: Ranks) -> int | None:
     """The step from which a run with this folder goes on, None where it begins; rank 0 knows, and all ranks have to ask. Raises RunError."""
     if folder is None:
         return None
-    told: list[Any] = [None]
+    found: int | str | None = None
     if ranks.rank == 0:
         try:
-            told = [_latest(Path(folder))]
+            found = _latest(Path(folder))
         except (RunError, OSError) as error:
-            told = [str(error)]
-    try:
-        dist.broadcast_object_list(told, src=0)
-    except RuntimeError as error:
-        raise RankLost(f"the ranks did not meet ({' '.join(str(error).split())[:200]})") from error
-    if isinstance(told[0], str):
-        raise RunError(told[0])
-    return told[0]
+            found = str(error)
+    found = everyones(ranks, found)[0]
+    if isinstance(found, str):
+        raise RunError(found)
+    return found
 
 
 def _latest(folder: Path) -> int | None:
@@ -106,6 +101,7 @@ class Checkpoint:
         agree(self._ranks, problem, {})
 
     def _write(self, step: int, state: Mapping[Ref, torch.Tensor]) -> None:
+        self._ranks.progress.does("writing the checkpoint")
         file = self._file(step)
         file.parent.mkdir(parents=True, exist_ok=True)
         save(file, {"format": FORMAT, "run": self._settings, "step": step, "state": {_key(ref): tensor.cpu() for ref, tensor in state.items()}})

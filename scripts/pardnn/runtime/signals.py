@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 
 from .errors import RankLost
+from .progress import ALL
 from .ranks import Ranks
 
 STOPPING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
@@ -18,7 +19,7 @@ class Stop:
     """From now on a signal is only noted; :meth:`agreed` tells of it. A second SIGINT ends the process as it does elsewhere."""
 
     def __init__(self, ranks: Ranks) -> None:
-        self._world = ranks.world
+        self._ranks = ranks
         self._noted = 0
         for number in STOPPING:
             signal.signal(number, self._note)
@@ -30,11 +31,13 @@ class Stop:
 
     def agreed(self) -> int:
         """The signal that this or another rank has had, 0 where none has: the same on every rank, all of which have to ask."""
-        if self._world == 1:
+        if self._ranks.world == 1:
             return self._noted
         noted = torch.tensor([self._noted])
+        self._ranks.progress.does("agreeing to go on", waits=ALL)
         try:
             dist.all_reduce(noted, op=dist.ReduceOp.MAX)
         except RuntimeError as error:
             raise RankLost(f"a rank is gone ({' '.join(str(error).split())[-160:]})") from error
+        self._ranks.progress.waits = None
         return int(noted)
