@@ -26,10 +26,19 @@ def compact(tensor: torch.Tensor, spec: Spec) -> torch.Tensor:
     """The distinct elements as flat bytes, in the order of the strides of ``spec``; a copy only where they do not lie together."""
     if 0 in spec.shape:
         return torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return _distinct(tensor, spec).contiguous().reshape(-1).view(torch.uint8)
+
+
+def lies_together(tensor: torch.Tensor, spec: Spec) -> bool:
+    """Whether :func:`compact` makes no copy."""
+    return 0 in spec.shape or _distinct(tensor, spec).is_contiguous()
+
+
+def _distinct(tensor: torch.Tensor, spec: Spec) -> torch.Tensor:
     dims = _dense(spec)
     kept = sorted(dims)
     small = tensor[tuple(slice(None) if i in kept else 0 for i in range(len(spec.shape)))]
-    return small.permute([kept.index(i) for i in dims]).contiguous().reshape(-1).view(torch.uint8)
+    return small.permute([kept.index(i) for i in dims])
 
 
 def expanded(flat: torch.Tensor, spec: Spec) -> torch.Tensor:

@@ -10,7 +10,7 @@ import torch
 from ..torch_step.program import Program
 from ..torch_step.replay import Runner, input_value, over_storage
 from ..torch_step.values import Ref
-from .channels import Channels, compact, expanded
+from .channels import Channels, compact, expanded, lies_together
 from .errors import RankLost
 from .meter import Meter
 from .plan import DevicePlan, Transfer
@@ -54,7 +54,7 @@ class _Step:
         self.values: dict[Ref, torch.Tensor] = dict(engine.state)
         self.uses, self.copies, self.apart = dict(engine.plan.uses), dict(engine.plan.copies), dict(engine.plan.apart)
         self.held: dict[int, list[Ref]] = {}
-        self.sending: dict[int, tuple[Transfer, torch.Tensor | None]] = {}
+        self.sending: dict[int, tuple[Transfer, torch.Tensor | None, bool]] = {}
         self.buckets: dict[int, tuple[torch.Tensor, Any, int]] = {}
         self.coming: dict[int, torch.Tensor] = {}
 
@@ -62,16 +62,14 @@ class _Step:
         plan, progress = self.plan, self.engine.progress
         for position, node in enumerate(plan.nodes):
             progress.node = node
-            coming = plan.posts.get(position, ())
-            if coming and position:  # as of the node before, for which all receives are begun: so no two ranks wait for each other
-                self._settle(position - 1, plan.mem.get(node, 0) + sum(t.bytes for t in coming))
-            for transfer in coming:
+            for transfer in plan.posts.get(position, ()):
+                self._settle(transfer.bytes, transfer.posted - 1, transfer.posted)
                 self._post(transfer)
             self._average_before(position)
-            self._settle(position, plan.mem.get(node, 0))
+            self._settle(plan.mem.get(node, 0), plan.starts[position], plan.starts[position])
             for transfer in plan.waits.get(position, ()):
                 self._arrive(transfer)
-            self._node(node)
+            self._node(node, plan.starts[position])
             self._launch_after(position)
         self._average_before(len(plan.nodes))
         while self.sending:
@@ -87,7 +85,7 @@ class _Step:
 
     # -- nodes --------------------------------------------------------------------------------------------------------------------
 
-    def _node(self, node: int) -> None:
+    def _node(self, node: int, at: int) -> None:
         engine, plan = self.engine, self.plan
         if node not in engine._residual:
             if node in engine._slots:
@@ -115,7 +113,7 @@ class _Step:
                 self._read(ref)
             self._release(node)
         if plan.buckets is None or node not in plan.buckets.home:  # averages are sent later
-            self._send(node)
+            self._send(node, at)
 
     def _keep(self, ref: Ref, tensor: torch.Tensor) -> None:
         self.values[ref] = tensor
@@ -162,32 +160,42 @@ class _Step:
         self.engine._channels.wait(transfer)
         self.coming.pop(id(transfer), None)
 
-    def _send(self, node: int) -> None:
+    def _send(self, node: int, at: int) -> None:
+        """``at``: ns of the emulated run up to which all receives have begun."""
         for transfer in self.plan.sends.get(node, ()):
             assert self.engine._channels is not None
-            flat = None
+            flat, lent = None, False
             if not transfer.token:
-                flat = compact(self.values[transfer.ref], self.engine.program.spec(transfer.ref))
+                value, spec = self.values[transfer.ref], self.engine.program.spec(transfer.ref)
+                lent = lies_together(value, spec)
+                if not lent:
+                    self._settle(transfer.bytes, at, at)
+                flat = compact(value, spec)
                 self.meter.take(flat)
-            self.sending[id(transfer)] = (transfer, flat)
+                del value
+                if not lent:  # a copy is sent: the value itself may go
+                    self._release(transfer.ref.node)
+            self.sending[id(transfer)] = (transfer, flat, lent)
             self.engine._channels.send(transfer, flat)
 
     def _sent(self, block: bool) -> None:
         assert self.engine._channels is not None
         for transfer in self.engine._channels.done(block):
-            _, flat = self.sending.pop(id(transfer))
+            _, flat, lent = self.sending.pop(id(transfer))
             if flat is not None:
                 self.meter.drop(flat)
+            if lent:
                 self._release(transfer.ref.node)
 
-    def _settle(self, position: int, needed: int) -> None:
-        """Waits for sends that are over by now in the emulated run, if ``needed`` bytes more would be more than the device has there."""
+    def _settle(self, needed: int, left: int, over: int) -> None:
+        """Waits for sends that left by ``left`` and are over by ``over`` (ns) in the emulated run, if ``needed`` bytes more would be more than the device
+        has. The other rank has begun to receive these by then, so no two ranks wait for each other (see :mod:`.plan`).
+        """
         if not self.sending:
             return
         self._sent(block=False)
-        now = self.plan.starts[position]
         while self.meter.live + needed > self.engine._budget and any(
-                t.delivered is not None and t.delivered <= now for t, flat in self.sending.values() if flat is not None):
+                t.delivered is not None and t.taken <= left and t.delivered <= over for t, flat, _ in self.sending.values() if flat is not None):
             self.engine.stalls += 1
             self._sent(block=True)
 
@@ -196,7 +204,7 @@ class _Step:
     def _launch_after(self, position: int) -> None:
         if self.plan.buckets is not None:
             for number in self.plan.buckets.launch.get(self.plan.nodes[position], ()):
-                self._settle(position, self.plan.buckets.buckets[number].bytes)
+                self._settle(self.plan.buckets.buckets[number].bytes, self.plan.starts[position], self.plan.starts[position])
                 self._launch(number)
 
     def _launch(self, number: int) -> None:
@@ -215,7 +223,7 @@ class _Step:
             return
         for g in self.plan.buckets.finish.get(position, ()):
             self._finish(g)
-            self._send(g)
+            self._send(g, self.plan.starts[position - 1])
 
     def _finish(self, g: int) -> None:
         """The gradient becomes its average over the replicas."""

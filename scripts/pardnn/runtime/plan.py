@@ -1,7 +1,10 @@
 """What each rank does in a step, decided before it starts: its nodes in order, and what is received, waited for, sent and averaged between them.
 
 No rank can wait for ever. All ranks follow one order of all nodes; a rank sends without waiting, has a receive posted before it needs the value, and
-waits only for values whose source comes earlier in that order.
+waits only for values whose source comes earlier in that order. Where memory is short it also waits for sends to end, which they do once the other rank
+has begun to receive: before a node, for sends that were over in the emulated run when the node began, after it has itself begun all receives up to
+then; before it begins a receive, for sends that were over and had left before that time. So whatever a rank waits for happened earlier in the emulated
+run, or at the same time but for a rank that waits before a node, not before a receive.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from ..torch_step.values import Ref
 from .gradients import BucketPlan, after_backward, first_readers, plan_buckets
 from .memory import peaks, roots
 from .placement import Placement
+from .waiting import outputs_taken_over, waiting_outputs
 
 
 @dataclass
@@ -26,6 +30,7 @@ class Transfer:
 
     ``tag``: its number among those between the two devices, in the order in which they are sent. ``sent``: position in the order of all nodes at which
     it leaves; ``taken``: ns of the emulated run from which on ``target`` holds memory for it; ``delivered``: ns when it is there, None if unknown.
+    ``posted``: ns at which ``target`` begins to receive it, never after ``taken``.
     """
 
     ref: Ref
@@ -39,6 +44,7 @@ class Transfer:
     readers: list[int] = field(default_factory=list)
     waiter: int = -1
     tag: int = 0
+    posted: int = 0
 
 
 @dataclass
@@ -46,7 +52,8 @@ class DevicePlan:
     """``nodes`` in order. By local position: ``posts`` (receives begun), ``waits``. ``sends``: by node (gradients: once they are averaged).
 
     ``uses``: for each buffer how many runs of members and readers, sends and outputs there are until it may go; ``copies``: the same for received
-    values, ``apart``: for outputs whose memory counts for nodes of their own. ``read``: all values made here that somebody reads.
+    values, ``apart``: for outputs whose memory counts for nodes of their own. ``read``: all values made here that somebody reads. ``waiting``: bytes by
+    which the peak is greater than the emulated one with outputs that wait for such a node.
     """
 
     device: int
@@ -64,6 +71,7 @@ class DevicePlan:
     residuals: list[int]
     buckets: BucketPlan | None
     emulated_peak: int
+    waiting: int = 0
 
 
 @dataclass
@@ -94,14 +102,16 @@ def plan_step(program: Program, graph: Graph, placement: Placement, *, only: Seq
     transfers, dropped = _transfers(program, graph, placement, readers)
     sequence = np.argsort(placement.schedule.order, kind="stable")
     root = roots(graph)
+    taken_over = outputs_taken_over(program, graph)
+    apart = {ref for _, node in taken_over for ref in _reads(program, node)}
     outputs = [(name, ref, int(placement.device[ref.node])) for name, ref in program.outputs]
     found = {}
     for d in range(placement.devices) if only is None else only:
         nodes = sequence[placement.device[sequence] == d].tolist()
-        found[d] = _device_plan(program, graph, placement, d, nodes, transfers, root, outputs, ahead)
+        found[d] = _device_plan(program, graph, placement, d, nodes, transfers, root, outputs, apart, ahead)
         if replicas > 1:
             found[d].buckets = plan_buckets(program, graph, placement.schedule.order, nodes, readers, bucket_bytes)
-    _set_peaks(graph, placement, readers, found)
+    _set_peaks(graph, placement, readers, found, taken_over)
     return StepPlan(placement, transfers, dropped, found, outputs)
 
 
@@ -120,8 +130,7 @@ def _transfers(program: Program, graph: Graph, placement: Placement, averaged: d
         return Transfer(ref, device[n], q, token, size, sent, taken, None)
 
     for v in sequence:
-        call = program.calls[v]
-        for ref in call.reads() if call is not None else ():
+        for ref in _reads(program, v):
             if device[ref.node] == device[v]:
                 continue
             key = (ref, device[v])
@@ -178,7 +187,7 @@ def _tokens(graph: Graph, placement: Placement, sequence: list[int], incoming: d
 
 
 def _device_plan(program: Program, graph: Graph, placement: Placement, d: int, nodes: list[int], transfers: list[Transfer], root: Int64,
-                 outputs: list[tuple[str, Ref, int]], ahead: int) -> DevicePlan:
+                 outputs: list[tuple[str, Ref, int]], apart: set[Ref], ahead: int) -> DevicePlan:
     local = {n: i for i, n in enumerate(nodes)}
     starts = placement.schedule.start[np.array(nodes, dtype=np.int64)].tolist() if nodes else []
     residual = graph.kind == Kind.RESIDUAL
@@ -193,15 +202,14 @@ def _device_plan(program: Program, graph: Graph, placement: Placement, d: int, n
 
     for v in nodes:
         use(v)
-        call = program.calls[v]
-        for ref in call.reads() if call is not None else ():
+        for ref in _reads(program, v):
             if ref.node in local:
                 use(ref.node)
                 plan.read.add(ref)
                 plan.apart[ref] = plan.apart.get(ref, 0) + 1
             else:
                 plan.copies[ref] = plan.copies.get(ref, 0) + 1
-    _keep_apart(program, graph, plan)
+    plan.apart = {ref: count for ref, count in plan.apart.items() if ref in apart}
     for _, ref, where in outputs:
         if where == d:
             use(ref.node)
@@ -221,18 +229,13 @@ def _device_plan(program: Program, graph: Graph, placement: Placement, d: int, n
     return plan
 
 
-def _keep_apart(program: Program, graph: Graph, plan: DevicePlan) -> None:
-    """Of ``plan.apart``, which has the readers of all values, leaves those that some node takes over: an alias that owns the memory of what it reads."""
-    taken = set()
-    for v in plan.nodes:
-        call = program.calls[v]
-        if call is not None and call.op == "aten::alias.default" and graph.mem[v] > 0 and graph.alias[v] < 0:
-            taken.update(call.reads())
-    plan.apart = {ref: count for ref, count in plan.apart.items() if ref in taken}
+def _reads(program: Program, node: int) -> list[Ref]:
+    call = program.calls[node]
+    return call.reads() if call is not None else []
 
 
-def _set_peaks(graph: Graph, placement: Placement, averaged: dict[int, int], plans: dict[int, DevicePlan]) -> None:
-    """The emulated peak of each plan, buckets in it."""
+def _set_peaks(graph: Graph, placement: Placement, averaged: dict[int, int], plans: dict[int, DevicePlan], taken_over: list[tuple[int, int]]) -> None:
+    """The emulated peak of each plan, buckets in it, and what waiting outputs add to it."""
     schedule = placement.schedule
     sent = schedule.finish.copy()
     for g, reader in averaged.items():
@@ -245,14 +248,21 @@ def _set_peaks(graph: Graph, placement: Placement, averaged: dict[int, int], pla
     for d, peak in enumerate(peaks(graph, placement.device, schedule, placement.devices, sent=sent, more=spans)):
         if d in plans:
             plans[d].emulated_peak = peak
+    spans += waiting_outputs(taken_over, graph, placement.device.tolist(), schedule)
+    for d, peak in enumerate(peaks(graph, placement.device, schedule, placement.devices, sent=sent, more=spans)):
+        if d in plans:
+            plans[d].waiting = peak - plans[d].emulated_peak
 
 
 def _posts(coming: list[Transfer], local: dict[int, int], starts: list[int], ahead: int) -> list[tuple[Transfer, int]]:
-    """Local positions before which receives begin: when the emulated run takes memory for them; from one device in the order in which they are sent."""
+    """Local positions before which receives begin, in order: when the emulated run takes memory for them; from one device in the order in which they
+    are sent, also where one that is sent earlier is taken later.
+    """
     found = []
-    latest: dict[int, int] = {}
-    for t in reversed(coming):
+    latest: dict[int, tuple[int, int]] = {}
+    for number in range(len(coming) - 1, -1, -1):
+        t = coming[number]
         at = max(0, min(bisect_left(starts, t.taken), local[t.waiter]) - ahead)
-        latest[t.source] = at = min(at, latest.get(t.source, at))
-        found.append((t, at))
-    return found[::-1]
+        at, t.posted = latest[t.source] = min((at, min(t.taken, starts[at])), latest.get(t.source, (at, t.taken)))
+        found.append((at, t.posted, number))
+    return [(coming[number], at) for at, _, number in sorted(found)]

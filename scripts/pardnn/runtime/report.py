@@ -23,13 +23,13 @@ def description(name: str, step: StepPlan, own: DevicePlan, replicas: int, bucke
 
 
 def summary(rows: list[dict[str, Any]], devices: int, steady: int, warm_up: int) -> list[str]:
-    """A line for each rank: ``nodes``, ``peak``, ``emulated`` and ``bucket`` (bytes), ``ms`` (mean of ``steady`` steps)."""
-    found = ["  rank  device  replica    nodes      live peak B       emulated B  of it buckets  ratio   ms/step"]
+    """A line for each rank: ``nodes``, ``peak``, ``emulated``, ``bucket`` and ``waiting`` (bytes), ``ms`` (mean of ``steady`` steps)."""
+    found = ["  rank  device  replica    nodes      live peak B       emulated B  of it buckets     + waiting B  ratio   ms/step"]
     for rank, row in enumerate(rows):
         replica, device = divmod(rank, devices)
         ratio = f"{row['peak'] / row['emulated']:5.3f}" if row["emulated"] else "    -"
-        found.append(f"  {rank:4}  {device:6}  {replica:7}  {row['nodes']:7,}  {row['peak']:15,}  {row['emulated']:15,}  {row['bucket']:13,}  {ratio}  "
-                     f"{row['ms']:8.1f}")
+        memory = f"{row['peak']:15,}  {row['emulated']:15,}  {row['bucket']:13,}  {row['waiting']:14,}"
+        found.append(f"  {rank:4}  {device:6}  {replica:7}  {row['nodes']:7,}  {memory}  {ratio}  {row['ms']:8.1f}")
     if steady:
         found.append(f"step time   {max(r['ms'] for r in rows):.1f} ms, mean of {steady} steps after {warm_up} to warm up")
     return found

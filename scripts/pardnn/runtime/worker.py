@@ -162,7 +162,7 @@ class _Worker:
         plan, placement = self.p.plan, self.p.plan.placement
         self.log.write({"rank": self.ranks.rank, "device": self.p.own, "replica": self.p.replica, "nodes": len(self.plan.nodes),
                         "emulated_peak_bytes": self.plan.emulated_peak, "emulated_ns": placement.schedule.makespan,
-                        "bucket_peak_bytes": self.plan.buckets.peak if self.plan.buckets else 0})
+                        "waiting_bytes": self.plan.waiting, "bucket_peak_bytes": self.plan.buckets.peak if self.plan.buckets else 0})
         if self.ranks.rank == 0:
             print("\n".join(description(self.p.graph.name, plan, self.plan, self.options.replicas, self.options.bucket)))
             note = self.p.start.note if self.p.first == self.p.start.step else f"as kept in {self.options.checkpoint}"
@@ -172,7 +172,7 @@ class _Worker:
         self.ranks.progress.does("summing up")
         meter = self.engine.meter
         steady = self.times[min(self.options.warm_up, len(self.times) - 1):] if self.times else []
-        mine = {"nodes": len(self.plan.nodes), "peak": meter.peak, "emulated": self.plan.emulated_peak,
+        mine = {"nodes": len(self.plan.nodes), "peak": meter.peak, "emulated": self.plan.emulated_peak, "waiting": self.plan.waiting,
                 "bucket": self.plan.buckets.peak if self.plan.buckets else 0, "ms": sum(steady) / len(steady) * 1e3 if steady else 0.0}
         everyone = everyones(self.ranks, mine)
         self.log.write({"mean_ms": mine["ms"], "steady_steps": len(steady), "peak_bytes": meter.peak, "waits_for_memory": self.engine.stalls})
