@@ -46,10 +46,14 @@ Size size_of(std::int64_t visits_of_a_run) {
 /// A round's visits: small graphs cost less for each.
 std::int64_t round_visits(Size size) { return size == Size::tiny ? 2 * kRoundVisits : kRoundVisits; }
 
-/// What the starts leave of two seconds (at 20,000 nodes as much as a round), or of ten times `fast`: so many visits for each of a run.
+/// Of a further round: large graphs need more, for a round that rebuilds a few windows gains less than `strong` waits for.
+std::int64_t further_round_visits(Size size, std::int64_t visits_of_a_run) { return std::max(round_visits(size), 400 * visits_of_a_run); }
+
+/// `default` is to take two CPU seconds, or ten times `fast`: what the starts leave of that, which above 100,000 visits a run is less and then, as `fast`
+/// takes longer, more again.
 std::int64_t first_round_visits(Preset preset, Size size, std::int64_t visits_of_a_run) {
   if (preset == Preset::strong) return round_visits(size);
-  return std::min(round_visits(size), std::max(2 * kRoundVisits - 700 * visits_of_a_run, 150 * visits_of_a_run));
+  return std::min(round_visits(size) * 3 / 4, std::max(2 * kRoundVisits - 700 * visits_of_a_run, 150 * visits_of_a_run));
 }
 
 class Improver {
@@ -57,7 +61,7 @@ class Improver {
   Improver(Pool& pool, const ImprovementOptions& options)
       : pool_(pool), options_(options), costs_(pool.judge().costs()), graph_(costs_.graph()), policy_(pool.judge().policy()),
         run_(graph_.num_nodes() + graph_.num_edges() + 32), size_(size_of(run_)), first_round_(first_round_visits(options.preset, size_, run_)),
-        threads_(side_by_side(run_)) {
+        further_round_(further_round_visits(size_, run_)), threads_(side_by_side(run_)) {
     // Ports make a run cost half as much again.
     if (costs_.machine().links == Links::ports) run_ += run_ / 2;
   }
@@ -87,7 +91,7 @@ class Improver {
 
   /// One more attempt from one of the best: rebuilt windows, and, while an emulation costs little, annealing of either kind.
   void further_round(int round) {
-    const std::int64_t visits = round_visits(size_);
+    const std::int64_t visits = further_round_;
     const auto rank = static_cast<std::size_t>(round / 2) % pool_.candidates().size();
     const Candidate& start = round % 2 == 0 ? pool_.best() : pool_.candidates()[rank];
     switch (kind_of(round)) {
@@ -214,7 +218,7 @@ class Improver {
   Policy policy_;
   std::int64_t run_;  ///< visits of a whole emulation
   Size size_;
-  std::int64_t first_round_;  ///< visits
+  std::int64_t first_round_, further_round_;  ///< visits
   int threads_;
   std::atomic<bool> over_ = false;  ///< what the others of try_all find does not count any more
 };

@@ -50,12 +50,23 @@ void replay_fifo(Pool& pool, const SeedSearchOptions& options) {
 /// Work that further starts and their repairs may cost while nothing fits, in the same visits.
 std::int64_t insist_budget(Preset preset) { return preset == Preset::strong ? 4'000'000'000 : 800'000'000; }
 
+bool is_shortest(const Candidate& candidate, const SeedSearchOptions& options) {
+  return candidate.score.feasible() && candidate.score.makespan <= options.lower_bound;
+}
+
 }  // namespace
 
 Candidate search_seed(Judge& judge, const SeedSearchOptions& options, StageClock& clock) {
   Pool pool(judge, pool_size(options.preset));
-  pool.tell_best(options.on_best);
   const auto stopped = [&] { return options.should_stop && options.should_stop(); };
+  if (options.preset == Preset::strong) {
+    // First what default finds: so strong is never behind it, and has something to show early.
+    SeedSearchOptions quick = options;
+    quick.preset = Preset::standard;
+    pool.keep(search_seed(judge, quick, clock));
+    if (stopped() || is_shortest(pool.best(), options)) return pool.best();
+  }
+  pool.tell_best(options.on_best);
   {
     StartContext context{options.preset, options.seed, options.should_stop, {}};
     auto stage = clock.stage("starts", count_starts(judge.costs(), context));
@@ -82,7 +93,7 @@ Candidate search_seed(Judge& judge, const SeedSearchOptions& options, StageClock
   if (pool.has_overfull()) {
     auto stage = clock.stage("repair");
     repair_overfull(pool, repair_budget(options.preset), options.should_stop);
-    if (options.preset != Preset::fast && !stopped()) add_repaired_step_one(pool, options.should_stop);
+    if (tries_baselines(judge.costs().graph(), options.preset) && !stopped()) add_repaired_step_one(pool, options.should_stop);
     if (!pool.best().score.feasible() && judge.policy() == Policy::priority && !stopped()) replay_fifo(pool, options);
   }
   if (!pool.best().score.feasible() && !complete && options.preset != Preset::fast && !stopped()) {

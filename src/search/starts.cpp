@@ -123,7 +123,7 @@ void list_affinity(StartList& starts, Pool& pool, const StartContext& context) {
 bool is_start(std::string_view baseline, const Graph& graph, Preset preset) {
   const auto among = [&](const auto& names) { return std::find(std::begin(names), std::end(names), baseline) != std::end(names); };
   if (among(kTrivial)) return true;
-  return preset != Preset::fast && graph.num_nodes() + graph.num_edges() <= kCheapBaselines && among(kCheap);
+  return tries_baselines(graph, preset) && among(kCheap);
 }
 
 void list_baselines(StartList& starts, const CostModel& costs, Preset preset) {
@@ -180,6 +180,10 @@ void add_one_pass(Pool& pool, const StartContext& context) {
 
 }  // namespace
 
+bool tries_baselines(const Graph& graph, Preset preset) {
+  return preset != Preset::fast && graph.num_nodes() + graph.num_edges() <= kCheapBaselines;
+}
+
 std::int64_t count_starts(const CostModel& costs, const StartContext& context) {
   const std::size_t variants = list_variants(costs, context.preset, context.seed).size();
   return 3 + static_cast<std::int64_t>(effort_for(costs.graph(), context, variants).variants);
@@ -201,7 +205,7 @@ void add_starts(Pool& pool, const StartContext& context) {
   if (pool.judge().policy() == Policy::priority && context.preset != Preset::fast) pool.try_fifo_orders();
   starts.add([&context](StartSheet& sheet) {
     const bool as_published = add_step_one(sheet, context.seed, true);
-    if (as_published || context.preset == Preset::fast) return;
+    if (as_published || !tries_baselines(sheet.judge().costs().graph(), context.preset)) return;
     Constructed published;
     published.device = paper_step_one(sheet.judge().costs(), {});
     sheet.add(std::move(published), "ParDNN as published");

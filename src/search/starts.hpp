@@ -19,6 +19,9 @@ struct StartContext {
   std::function<void(std::int64_t)> progress;   ///< told how many starts are done
 };
 
+/// True if the cheap baselines, and the published method as published, are among the starts: no result of the search loses to them.
+bool tries_baselines(const Graph& graph, Preset preset);
+
 /// How many steps add_starts reports.
 std::int64_t count_starts(const CostModel& costs, const StartContext& context);
 

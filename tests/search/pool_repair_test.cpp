@@ -68,5 +68,27 @@ TEST(RepairOverfull, NeverMakesThePoolWorse) {
   EXPECT_GT(repaired, 10);
 }
 
+TEST(AddRepairedStepOne, AddsAFitWhereStepOneAloneOverflows) {
+  TwoResiduals c;
+  c.pool.add({0, 0}, "both on one");
+  add_repaired_step_one(c.pool, {});
+  // Step one gives each residual a device of its own here: it fits, so there is nothing to repair.
+  EXPECT_FALSE(c.pool.best().score.feasible());
+  int repaired = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    test::SearchCase random(seed);
+    if (!random.judge.memory_matters()) continue;
+    Pool pool(random.judge, 4);
+    pool.keep(random.start);
+    const Score before = pool.best().score;
+    add_repaired_step_one(pool, {});
+    ASSERT_FALSE(before < pool.best().score);
+    for (const Candidate& candidate : pool.candidates()) ASSERT_EQ(candidate.score, random.judged_again(candidate));
+    repaired += pool.best().origin.starts_with("ParDNN as published, repaired") ? 1 : 0;
+  }
+  EXPECT_GT(repaired, 5);
+}
+
 }  // namespace
 }  // namespace pardnn
