@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from .command_line import Parser
 from .curve.judge import QUICK, THOROUGH, Judge, Point, capture_with
 from .curve.largest import Verdict, largest_fitting
 from .curve.machines import CurveError, devices_of_file, equal_devices
@@ -36,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"python -m {MODULE}", description="The largest batch that fits on K devices, by captures at several batch sizes.",
+    parser = Parser(prog=f"python -m {MODULE}", description="The largest batch that fits on K devices, by captures at several batch sizes.",
                                      epilog="What follows -- goes to python -m pardnn.capture_torch: ... -- --optimizer adam --costs roofline:A100")
     parser.add_argument("model", metavar="MODEL.py:function", help="as for pardnn.capture_torch; takes the batch size as an argument")
     sizes = parser.add_mutually_exclusive_group(required=True)

@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from .command_line import Parser
 from .graph import Graph
 from .graph_file import read_graph
 from .runtime.device_map import device_map
@@ -30,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pardnn.exports", description="Writes a placement in the forms of other tools.")
+    parser = Parser(prog="python -m pardnn.exports", description="Writes a placement in the forms of other tools.")
     parser.add_argument("graph", metavar="GRAPH.h5")
     parser.add_argument("placement", metavar="PLACEMENT", help="its placement: .h5, .tsv or .json")
     parser.add_argument("--key-value", metavar="FILE", help="the paper's file: a line for each node, name<TAB>device")

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .command_line import Parser
 from .program_path import program_path
 from .atomic_file import write_text
 
@@ -40,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"python -m {MODULE}", description="Holds emulated step times and memory against measured ones.")
+    parser = Parser(prog=f"python -m {MODULE}", description="Holds emulated step times and memory against measured ones.")
     parser.add_argument("graphs", nargs="+", metavar="GRAPH.h5", help="graph files of python -m pardnn.capture_torch, with costs measured on this CPU")
     parser.add_argument("-o", "--output", required=True, metavar="TABLE.csv", help="a line per placement")
     parser.add_argument("--md", metavar="REPORT.md", help="the same as Markdown, with the method")

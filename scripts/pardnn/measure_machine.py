@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .command_line import Parser
+
 if TYPE_CHECKING:
     from .machine.fit import Link
     from .machine.measure import DeviceFacts, Effort
@@ -42,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"python -m {MODULE}", description="Measures links, memory and speed of a machine; writes its machine file.")
+    parser = Parser(prog=f"python -m {MODULE}", description="Measures links, memory and speed of a machine; writes its machine file.")
     parser.add_argument("-o", "--output", required=True, metavar="MACHINE.json", help="the machine file to write")
     parser.add_argument("--launch", type=int, metavar="K", help="start K ranks on this host; without it torchrun, mpirun or srun has to")
     parser.add_argument("--name", help="the machine's name (from its devices)")
@@ -73,12 +75,10 @@ def _rank(told: argparse.Namespace) -> int:
     """This process's rank; the exit code. Errors that all ranks share are printed by rank 0, others by the rank that has them."""
     from datetime import timedelta
 
-    import torch.distributed as dist
-
     from .machine.job import JobError, torchrun_words
     from .machine.measure import BACKENDS
     from .runtime.errors import RankLost, RunError
-    from .runtime.ranks import Ranks, agree
+    from .runtime.ranks import Ranks, agree, leave
 
     ranks = None
     try:
@@ -102,7 +102,7 @@ def _rank(told: argparse.Namespace) -> int:
     except (RankLost, OSError) as error:
         print(f"{MODULE}: rank {ranks.rank if ranks else 0}: {error}", file=sys.stderr, flush=True)
         return 4
-    dist.destroy_process_group()
+    leave()
     return 0
 
 

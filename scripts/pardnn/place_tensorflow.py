@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .capture_common import Report
+from .command_line import Parser
 from .graph import Graph
 from .graph_file import read_graph
 from .runtime.placement import Placement, read_placement
@@ -114,7 +115,7 @@ def _whole(path: str | os.PathLike[str], message: Any) -> Any:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pardnn.place_tensorflow", description="Writes a placement into a TensorFlow graph.")
+    parser = Parser(prog="python -m pardnn.place_tensorflow", description="Writes a placement into a TensorFlow graph.")
     parser.add_argument("source", metavar="SOURCE", help="the GraphDef that was captured (.pb, .pbtxt), or FILE.py:FUNCTION")
     parser.add_argument("graph", metavar="GRAPH.h5", help="the graph that was captured from it")
     parser.add_argument("placement", metavar="PLACEMENT", help="the graph's placement: .h5, .tsv or .json")

@@ -8,6 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .command_line import Parser
+
 if TYPE_CHECKING:
     from .runtime.options import Options
 
@@ -47,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pardnn.run", description="Runs a captured and placed training step, a process per device.")
+    parser = Parser(prog="python -m pardnn.run", description="Runs a captured and placed training step, a process per device.")
     parser.add_argument("graph", metavar="GRAPH.h5", help="a graph file of python -m pardnn.capture_torch")
     parser.add_argument("placement", metavar="PLACEMENT", help="its placement: .h5 (with the order of its run), .tsv or .json, or a plan (.json)")
     parser.add_argument("--launch", type=int, metavar="N", help="start N processes on this machine; without it torchrun or the like has to")

@@ -14,12 +14,7 @@ from ..graph import Graph, printable
 from ..graph_file import write_graph
 from .costing import Costing
 from .errors import CaptureError
-from .places import first_line, place_of
 from .report import Report, summary
-from .user_function import load_function
-
-__all__ = ["Captured", "account", "add_common_options", "add_unknown_cost", "costing_of", "first_line", "guarded", "load_function", "model_named",
-           "place_of", "refused", "run"]
 
 STOPPED = 130  # exit code after an interrupt
 

@@ -19,7 +19,7 @@ from ..runtime.errors import RankLost, RunError
 from ..runtime.links import Machine
 from ..runtime.placement import Placement, check_legal
 from ..runtime.plan import StepPlan, plan_step
-from ..runtime.ranks import Ranks
+from ..runtime.ranks import Ranks, leave
 from ..runtime.state_file import device_state, synthetic_state
 from ..torch_step.program import load_program
 from ..torch_step.replay import Runner
@@ -59,7 +59,7 @@ def main() -> int:
     except (RankLost, RunError, ValueError, OSError) as error:
         print(f"{MODULE}: rank {ranks.rank}: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
         return 4 if isinstance(error, RankLost) else 3
-    dist.destroy_process_group()
+    leave()
     return 0
 
 

@@ -14,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import torch
 import torch.distributed as dist
 
 from .progress import State
@@ -24,6 +25,7 @@ NOBODY = "-"  # has claimed to tell the end
 OVER = "over"  # instead of a state: the rank has done all it had to
 _CONNECT = timedelta(seconds=10)
 _FOR_EVER = timedelta(days=365)
+_LIBUV_LISTENS = tuple(int(n) for n in torch.__version__.split(".")[:2]) >= (2, 13)  # its kind of store takes a socket; that of 2.6 does not
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Beacon:
         if address == "127.0.0.1":
             with socket.create_server((address, 0)) as listener:
                 port = listener.getsockname()[1]
-                self._store = dist.TCPStore(address, port, is_master=True, wait_for_workers=False, timeout=_CONNECT, master_listen_fd=os.dup(listener.fileno()))
+                self._store = dist.TCPStore(address, port, is_master=True, wait_for_workers=False, timeout=_CONNECT, use_libuv=_LIBUV_LISTENS,
+                                            master_listen_fd=os.dup(listener.fileno()))
         else:
             self._store = dist.TCPStore(address, 0, is_master=True, wait_for_workers=False, timeout=_CONNECT)
         self.address = Address(rank, socket.gethostname(), os.getpid(), _system(), address, self._store.port)

@@ -114,11 +114,12 @@ def _batches(function: Callable[[], Any]) -> Iterator[Any]:
 
 def _called(option: str, function: Callable[[], Any]) -> Any:
     """What the user's function returns; RunError with its place where it ends otherwise."""
+    from ..capture_common import CaptureError
     from ..capture_common.places import first_line, place_of
 
     try:
         return function()
-    except (ValueError, OSError):
+    except CaptureError:
         raise
     except (Exception, SystemExit) as error:
         raise RunError(f"{option}: {place_of(error)}: {first_line(error)}") from error

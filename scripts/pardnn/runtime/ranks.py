@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -46,7 +47,7 @@ class Ranks:
     def join(self, backend: str, timeout: timedelta) -> None:
         """Meets the others."""
         file = os.environ.get(RENDEZVOUS)
-        if file is None and self.world == 1 and "MASTER_ADDR" not in os.environ:
+        if file is None and self.world == 1 and not {"MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys():
             store: Any = dist.HashStore()
             dist.init_process_group(backend, store=store, rank=0, world_size=1, timeout=timeout)
             return
@@ -54,6 +55,14 @@ class Ranks:
             dist.init_process_group(backend, init_method=f"file://{file}" if file else "env://", rank=self.rank, world_size=self.world, timeout=timeout)
         except (RuntimeError, ValueError) as error:
             raise RankLost(f"the ranks did not meet ({' '.join(str(error).split())[:200]})") from error
+
+
+def leave() -> None:
+    """This rank has done all it had to. Gloo's threads get Python's lock before the group ends, which holds it and waits for them: they may have tensors
+    of the last reductions to drop (PyTorch 2.6 hangs then).
+    """
+    time.sleep(0.1)
+    dist.destroy_process_group()
 
 
 def everyones(ranks: Ranks, own: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from .heartbeat import Heartbeat, begin
 from .options import BACKENDS, Options
 from .prepare import prepare
 from .progress import ALL
-from .ranks import Ranks, agree, everyones
+from .ranks import Ranks, agree, everyones, leave
 from .report import description, summary
 from .saving import save_run
 from .signals import Stop
@@ -60,7 +60,7 @@ def _leave(heartbeat: Heartbeat | None, code: int) -> None:
     if heartbeat and not heartbeat.close():
         sys.stdout.flush()
         os._exit(code)  # a thread that waits for a rank that is stopped would abort the process
-    dist.destroy_process_group()
+    leave()
 
 
 class _Worker:
