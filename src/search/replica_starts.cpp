@@ -69,6 +69,19 @@ Constructed eil_in_teams(const CostModel& costs, Dispatch dispatch, const Replic
   return construct_list(costs, options);
 }
 
+/// ETF around whole replicas: sums, updates and parameters fill what the replicas leave idle.
+Constructed etf_around(const CostModel& costs, const Replicas& replicas, const Constructed& layout) {
+  const Graph& graph = costs.graph();
+  std::vector<DeviceId> given(static_cast<std::size_t>(graph.num_nodes()), kNoDevice);
+  for (NodeId v = 0; v < graph.num_nodes(); ++v) {
+    if (replicas.of_node[v] >= 0) given[v] = layout.device[v];
+  }
+  ListOptions options;
+  options.method = ListMethod::etf;
+  options.given = given;
+  return construct_list(costs, options);
+}
+
 }  // namespace
 
 void list_replica_starts(StartList& starts, Pool& pool, Preset preset) {
@@ -80,6 +93,13 @@ void list_replica_starts(StartList& starts, Pool& pool, Preset preset) {
   for (const ReplicaLayout& layout : layouts(preset, costs.num_devices(), pool.judge().memory_matters())) {
     starts.add([&costs, groups, replicas, layout](StartSheet& sheet) {
       sheet.add(replica_start(costs, *groups, *replicas, layout), name_of(layout));
+    });
+  }
+  // It plans an order, and without ports.
+  if (preset != Preset::fast && pool.judge().policy() == Policy::priority && costs.machine().links == Links::free) {
+    starts.add([&costs, groups, replicas](StartSheet& sheet) {
+      constexpr ReplicaLayout kWhole{1, true, false};
+      sheet.add(etf_around(costs, *replicas, replica_start(costs, *groups, *replicas, kWhole)), name_of(kWhole) + ", etf around");
     });
   }
   const Dispatch dispatch = pool.judge().policy() == Policy::priority ? Dispatch::bottom_level : Dispatch::fifo;
