@@ -208,6 +208,7 @@ test_training() {
   say "train.sbatch: what cannot be"
   expect "a model that is not there" "$(train 1 1 wrong gone.py:step)" "FAILED 3:0"
   grep -q 'gone.py: no such file' wrong.log || fail "no word of the missing model"
+  expect "its folder with a model that is" "$(train 1 1 wrong "$model" "${sizes[@]}" -- --devices 1 --preset fast -- --steps 1)" "COMPLETED 0:0"
 }
 
 # A Slurm of two nodes, both this host, and a machine of two hosts with two devices each.

@@ -6,17 +6,18 @@ import json
 import pathlib
 import subprocess
 import sys
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
-from pardnn import plan_hosts
-from pardnn.runtime.errors import RunError
-from pardnn.runtime.plan_file import read_plan
-from pardnn.runtime.ranks import Ranks
-from pardnn.runtime.seats import names_of_this_host, seated, seats
+from pardnn import plan_hosts  # noqa: E402
+from pardnn.runtime.errors import RunError  # noqa: E402
+from pardnn.runtime.plan_file import read_plan  # noqa: E402
+from pardnn.runtime.ranks import Ranks  # noqa: E402
+from pardnn.runtime.seats import names_of_this_host, seated, seats  # noqa: E402
 
 CLUSTER = {"name": "two hosts", "devices": [{"count": 2, "host": h, "memory": "1GB", "name": f"{h}/{{i}}"} for h in (0, 1)],
            "links": {"same_host": {"latency": "3us", "bandwidth": "10GB/s"}, "cross_host": {"latency": "12us", "bandwidth": "1GB/s"}}}
@@ -76,3 +77,13 @@ def test_wrong_hosts_are_one_line(plan: pathlib.Path, capsys: pytest.CaptureFixt
     found = capsys.readouterr()
     assert message in found.err and found.err.count("\n") == 1 and not found.out
     assert plan.read_text() == before
+
+
+def test_a_rank_alone_needs_no_port_to_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a job of Slurm that names the host of rank 0 for however many ranks there are."""
+    for name in ("PARDNN_RENDEZVOUS", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    Ranks(0, 1, 0).join("gloo", timedelta(seconds=10))
+    assert torch.distributed.get_world_size() == 1
+    torch.distributed.destroy_process_group()
