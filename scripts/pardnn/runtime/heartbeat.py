@@ -64,6 +64,7 @@ class Heartbeat:
         self._lines = [Line(addresses[rank], self._interval) for rank in targets(self._rank, everyone)]
         self._stop = threading.Event()
         self._ending = threading.Lock()  # whoever has it ends the process
+        self._done = False
         self._ticked = time.monotonic()
         self._stood_until = 0.0
         self._thread = threading.Thread(target=self._watch, name="heartbeat", daemon=True)
@@ -76,18 +77,25 @@ class Heartbeat:
                 _say(f"rank {self._rank}: {error}{self._account(error.peer)}")
                 self._let_all_end(None)
 
-    def close(self) -> bool:
-        """This rank has done all it had to: the others ask it no more. False where a thread still waits for an answer."""
-        self._stop.set()
-        self._thread.join()
+    def close(self) -> None:
+        """This rank has done all it had to: it is asked no more, and stays until those that it watches have done so, too, or are gone."""
+        self._done = True
         self._beacon.over()
-        for line in self._lines:
-            line.stop()
-        free = all([line.stopped(PATIENCE) for line in self._lines])
+        while not all(line.over for line in self._lines):
+            time.sleep(0.02)
+        self.stop()
         deadline = time.monotonic() + 2 * self._interval + 0.5
         while self._beacon.left() < self._watchers and time.monotonic() < deadline:
             time.sleep(0.01)
-        return free
+
+    def stop(self) -> None:
+        """Watches nobody any more. A thread that is left in the network when Python ends would abort the process."""
+        self._stop.set()
+        self._thread.join()
+        for line in self._lines:
+            line.stop()
+        for line in self._lines:
+            line.join(PATIENCE)
 
     # -- the thread that watches ----------------------------------------------------------------------------------------------------
 
@@ -95,7 +103,10 @@ class Heartbeat:
         warned: set[int] = set()
         while not self._stop.wait(self._interval):
             awake = min(self._since_tick(), 2 * self._interval)  # while this process itself stood still, it could hear nobody
-            self._beacon.tell(self._progress.state())
+            if self._done:
+                self._beacon.over()
+            else:
+                self._beacon.tell(self._progress.state())
             for line in self._lines:
                 if line.problem and line.to.rank not in warned:
                     warned.add(line.to.rank)

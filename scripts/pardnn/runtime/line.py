@@ -38,10 +38,8 @@ class Line:
     def stop(self) -> None:
         self._stop.set()
 
-    def stopped(self, seconds: float) -> bool:
-        """Whether its thread has ended, in at most so many seconds."""
+    def join(self, seconds: float) -> None:
         self._thread.join(seconds)
-        return not self._thread.is_alive()
 
     def _run(self) -> None:
         asker = None

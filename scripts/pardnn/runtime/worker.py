@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from datetime import timedelta
@@ -49,18 +48,12 @@ def run(options: Options) -> int:
         return 4
     except BaseException:
         if heartbeat:
-            heartbeat.close()
+            heartbeat.stop()
         raise
-    _leave(heartbeat, code)
-    return code
-
-
-def _leave(heartbeat: Heartbeat | None, code: int) -> None:
-    """The end of a rank that has done all it had to."""
-    if heartbeat and not heartbeat.close():
-        sys.stdout.flush()
-        os._exit(code)  # a thread that waits for a rank that is stopped would abort the process
+    if heartbeat:
+        heartbeat.close()
     leave()
+    return code
 
 
 class _Worker:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import sys
+import threading
 import time
 
 import pytest
@@ -18,7 +21,8 @@ from runtime_support import finish, function, random_placement, run_ranks, start
 from test_lost_ranks import SECONDS, descendants, gone, started  # noqa: E402
 
 from pardnn.runtime.account import culprit, told  # noqa: E402
-from pardnn.runtime.heartbeat import targets  # noqa: E402
+from pardnn.runtime.beacon import Beacon  # noqa: E402
+from pardnn.runtime.heartbeat import Heartbeat, targets  # noqa: E402
 from pardnn.runtime.progress import ALL, Progress, State  # noqa: E402
 
 LIMIT = 2  # s of the heartbeats here
@@ -144,6 +148,38 @@ def test_a_rank_that_does_not_get_on_is_named(devices, heartbeat, graphs, tmp_pa
     errors = "".join(found.err)
     assert errors.count("\n") == 1
     assert re.search(r"; rank 1 \(host \S+, process \d+\) has been busy for \d+ s in step 2, taking a batch \(--data\)\n", errors)
+
+
+def test_ranks_that_are_done_stay_until_all_are(monkeypatch):
+    """So one that is stopped at the very end is noticed, too; here the ranks are in one process."""
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    beacons = [Beacon(rank, Progress().state()) for rank in range(3)]
+    addresses = {rank: beacon.address for rank, beacon in enumerate(beacons)}
+    heartbeats = [Heartbeat(beacon, addresses, LIMIT, Progress()) for beacon in beacons]
+    ends = [threading.Thread(target=heartbeat.close) for heartbeat in heartbeats]
+    for end in ends[:2]:
+        end.start()
+        end.join(1.0)
+        assert end.is_alive()
+    ends[2].start()
+    begin = time.monotonic()
+    for end in ends:
+        end.join(10.0)
+        assert not end.is_alive()
+    assert time.monotonic() - begin < 2.0
+
+
+def test_an_address_where_nobody_listens_is_no_rank_that_hangs(monkeypatch, capsys):
+    """It is said, and the run goes on."""
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    beacon = Beacon(0, Progress().state())
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    nobody = dataclasses.replace(beacon.address, rank=1, port=port)
+    heartbeat = Heartbeat(beacon, {0: beacon.address, 1: nobody}, 0.5, Progress())
+    time.sleep(1.5)
+    heartbeat.stop()
+    assert re.fullmatch(r"pardnn.run: rank 0 does not reach rank 1 \(host .*\) at 127.0.0.1:\d+ and cannot watch it \(.*refused\)\n", capsys.readouterr().err)
 
 
 def state(waits=None, still=1.0):
