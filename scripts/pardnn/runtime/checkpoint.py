@@ -7,6 +7,7 @@ checkpoint: the old one or the new one. A rank reads its own file only; hosts ne
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -113,12 +114,12 @@ class Checkpoint:
     def _remove_all_but(self, step: int) -> None:
         """Of older checkpoints, and of ones that were cut short, each rank removes what is its own."""
         own = SHARD.format(self._ranks.rank)
-        for pattern in (own, f".{own}.*.tmp"):
-            for file in self.folder.glob(f"step*/{pattern}"):
-                if file.parent != self._file(step).parent:
-                    file.unlink(missing_ok=True)
-                    with suppress(OSError):  # another rank's file is there yet
-                        file.parent.rmdir()
+        for older in set(self.folder.glob("step*")) - {self._file(step).parent}:
+            with suppress(OSError):  # other ranks are at it, too
+                for name in os.listdir(older):
+                    if name == own or (name.startswith(f".{own}.") and name.endswith(".tmp")):
+                        (older / name).unlink(missing_ok=True)
+                older.rmdir()  # the last one
 
 
 def _key(ref: Ref) -> str:

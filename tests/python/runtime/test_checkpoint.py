@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from runtime_models import BATCH, LENGTH, WORDS  # noqa: E402
 from runtime_support import finish, function, random_placement, run_ranks, start_ranks  # noqa: E402
 
 from pardnn.costs import cost_model  # noqa: E402
+from pardnn.runtime.checkpoint import Checkpoint  # noqa: E402
+from pardnn.runtime.ranks import Ranks  # noqa: E402
 from pardnn.torch_step.capture import capture_step  # noqa: E402
 from pardnn.torch_step.step import Step  # noqa: E402
 
@@ -213,5 +216,23 @@ def test_more_steps_may_be_asked_for(kept: Any, tmp_path: pathlib.Path) -> None:
     given, folder = kept
     subprocess.run(["cp", "-r", str(folder), str(tmp_path / "kept")], check=True)
     found = run_ranks(tmp_path, 2, **{**given, "checkpoint": str(tmp_path / "kept"), "steps": 6})
-    assert found.codes == [0, 0] and "first step 2" in found.out[0] and "step 5: loss" in found.out[0]
+    assert found.codes == [0, 0], found.err
+    assert "first step 2" in found.out[0] and "step 5: loss" in found.out[0]
     assert os.listdir(tmp_path / "kept/step4")
+
+
+def test_ranks_clean_up_at_the_same_time(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each removes what is its own in folders of older checkpoints; one that goes while a rank looks into it is no error."""
+    for step in (1, 2, 3):
+        (tmp_path / f"step{step}").mkdir()
+        for r in range(2):
+            (tmp_path / f"step{step}/rank{r}.pt").touch()
+            (tmp_path / f"step{step}/.rank{r}.pt.cut.tmp").touch()
+    ranks = [Checkpoint(str(tmp_path), Ranks(r, 2, r), {}) for r in range(2)]
+    ranks[0]._remove_all_but(3)
+    assert sorted(f.name for f in (tmp_path / "step1").iterdir()) == [".rank1.pt.cut.tmp", "rank1.pt"]
+    listed = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda folder: (shutil.rmtree(folder) if folder.name == "step1" else None, listed(folder))[1])
+    ranks[1]._remove_all_but(3)
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == ["step3"] and len(os.listdir(tmp_path / "step3")) == 4
