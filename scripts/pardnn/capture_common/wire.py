@@ -14,6 +14,7 @@ from .errors import CaptureError
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 # What to do with a field of bytes: descend by the nested mapping, or drop it where it is large.
 DROP_IF_LARGE = "drop"
+_DEEPEST = 100  # as protobuf's own parser has it
 Plan = Mapping[int, Union[str, "Plan"]]
 
 
@@ -89,8 +90,10 @@ class WireFile:
             shift += 7
         raise CaptureError(f"{self.path}: byte {position}: not a protobuf message (a number does not end)")
 
-    def slim(self, begin: int, end: int, plan: Plan, large: int = 1 << 16) -> tuple[bytes, int]:
+    def slim(self, begin: int, end: int, plan: Plan, large: int = 1 << 16, depth: int = 0) -> tuple[bytes, int]:
         """A copy of the message at ``[begin, end)`` without the fields that ``plan`` marks and that exceed ``large`` bytes; the bytes dropped."""
+        if depth > _DEEPEST:
+            raise CaptureError(f"{self.path}: byte {begin}: messages nested more than {_DEEPEST} deep")
         if end - begin <= large:
             return self.content(begin, end), 0
         pieces: list[bytes] = []
@@ -103,7 +106,7 @@ class WireFile:
                 dropped += field.end - field.begin
             else:
                 assert not isinstance(rule, str)
-                inner, less = self.slim(field.begin, field.end, rule, large)
+                inner, less = self.slim(field.begin, field.end, rule, large, depth + 1)
                 dropped += less
                 pieces.append(_varint_bytes(field.number << 3 | BYTES) + _varint_bytes(len(inner)) + inner)
         return b"".join(pieces), dropped

@@ -56,3 +56,13 @@ def test_what_is_no_message_is_told_with_its_byte(content: bytes, said: str, tmp
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="none.pb: No such file"):
         WireFile(tmp_path / "none.pb")
+
+
+def test_messages_without_end_inside_each_other_are_refused(tmp_path: Path) -> None:
+    content = bytes(200)
+    for _ in range(3000):
+        content = field(1, content)
+    plan: dict[int, object] = {}
+    plan[1] = plan
+    with opened(tmp_path, content) as wire, pytest.raises(CaptureError, match="nested more than 100 deep"):
+        wire.slim(0, wire.size, plan, large=100)  # type: ignore[arg-type]
