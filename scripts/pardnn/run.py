@@ -93,6 +93,9 @@ def _without_launch(given: list[str]) -> list[str]:
     return kept
 
 
+_FOR_EVER = 1e9  # s
+
+
 def _options(told: argparse.Namespace) -> Options:
     from .runtime.plan_file import read_plan
     from .runtime.options import Options
@@ -105,8 +108,10 @@ def _options(told: argparse.Namespace) -> Options:
     for name, least in (("replicas", 1), ("steps", 0), ("ahead", 0), ("warm_up", 0), ("checkpoint_steps", 0)):
         if getattr(told, name) < least:
             raise ValueError(f"--{name.replace('_', '-')} {getattr(told, name)}: expected at least {least}")
-    if told.heartbeat < 0 or told.timeout <= 0:
-        raise ValueError(f"--heartbeat {told.heartbeat:g}, --timeout {told.timeout:g}: expected seconds")
+    if not 0 < told.timeout < _FOR_EVER:
+        raise ValueError(f"--timeout {told.timeout:g}: expected seconds")
+    if told.heartbeat and not 1 <= told.heartbeat < _FOR_EVER:
+        raise ValueError(f"--heartbeat {told.heartbeat:g}: expected at least 1 second, or 0")
     if told.checkpoint_steps and told.checkpoint is None:
         raise ValueError("--checkpoint-steps: expected --checkpoint FOLDER, too")
     return Options(

@@ -36,7 +36,7 @@ class Ending:
         """Waits until the rank that has claimed it there has told. False where it does not."""
         deadline = time.monotonic() + TELLING
         while time.monotonic() < deadline:
-            answer = answered(lambda: Asker(board).ask())
+            answer = asked(board)
             if not isinstance(answer, tuple) or answer[1].endswith(_TOLD):
                 return True
             time.sleep(0.1)
@@ -48,9 +48,18 @@ class Ending:
             if board.rank != lost:
                 answered(partial(_claim, board, self._name, self._name + _TOLD))
 
+    def tell(self, rank: Address) -> None:
+        """Tells one rank alone that the end has been told."""
+        answered(partial(_claim, rank, NOBODY, self._name + _TOLD))
+
 
 def _claim(board: Address, expected: str, words: str) -> str:
     return Asker(board).claim(expected, words)
+
+
+def asked(at: Address) -> Any:
+    """What a rank does and its claim; as :func:`answered` where it does not say."""
+    return answered(lambda: Asker(at).ask())
 
 
 def answered(question: Callable[[], Any]) -> Any:

@@ -14,8 +14,8 @@ import threading
 import time
 
 from .account import Answer, culprit, told
-from .beacon import NOBODY, Address, Asker, Beacon
-from .ending import PATIENCE, TELLING, Ending, answered
+from .beacon import NOBODY, Address, Beacon
+from .ending import PATIENCE, TELLING, Ending, asked
 from .errors import RankLost
 from .line import Line
 from .progress import Progress
@@ -73,9 +73,10 @@ class Heartbeat:
     def lost(self, error: RankLost) -> None:
         """Says why the run ends, unless another rank does: for the main thread, which ends the process then."""
         with self._ending:
-            if not self._stood_still() and self._told.claimed(None):
+            if not self._given_up() and self._told.claimed(None):
                 _say(f"rank {self._rank}: {error}{self._account(error.peer)}")
-                self._let_all_end(None)
+                self._told.has_told(None)
+                time.sleep(3 * self._interval)  # until all have seen it
 
     def close(self) -> None:
         """This rank has done all it had to: it is asked no more, and stays until those that it watches have done so, too, or are gone."""
@@ -125,10 +126,14 @@ class Heartbeat:
             self._stood_until = now + TELLING
         return passed
 
-    def _stood_still(self) -> bool:
-        """Whether this process itself has just stood still for so long that the others have told of it."""
+    def _given_up(self) -> bool:
+        """Whether this process itself has just stood still for so long that the others have told of it, and ended."""
         now = time.monotonic()
-        return now < self._stood_until or now - self._ticked >= self._limit
+        if now >= self._stood_until and now - self._ticked < self._limit:
+            return False
+        time.sleep(PATIENCE / 4)  # for the one that woke it
+        claims = [answer[1] for line in self._lines if isinstance(answer := asked(line.to), tuple)]
+        return not claims or any(claim != NOBODY for claim in [*claims, self._beacon.claim()])
 
     def _end_without(self, line: Line) -> None:
         """Ends the run since a rank does not answer."""
@@ -137,8 +142,10 @@ class Heartbeat:
         if self._told.claimed(line.to.rank):
             heard = f"it was last heard {line.state.words()}" if line.state else "it was never heard"
             _say(f"{line.to} has not answered for {self._limit:g} s: it is stopped, or its host or network is down; {heard}; all ranks are ended")
-            self._let_all_end(line.to.rank)
-        _wake(line.to, self._beacon.address)
+            self._told.has_told(line.to.rank)
+        time.sleep(3 * self._interval)  # until all have seen it, and none is left to be missed by the one that wakes
+        if _wakes(line.to, self._beacon.address):
+            self._told.tell(line.to)
         os._exit(LOST)
 
     def _claimed(self) -> Address | None:
@@ -154,10 +161,6 @@ class Heartbeat:
                 _say(f"rank {self._rank}: another rank has ended the run")
             os._exit(LOST)
 
-    def _let_all_end(self, lost: int | None) -> None:
-        self._told.has_told(lost)
-        time.sleep(3 * self._interval)  # until all have seen it
-
     # -- what the others do ---------------------------------------------------------------------------------------------------------
 
     def _account(self, missed: int | None) -> str:
@@ -169,20 +172,22 @@ class Heartbeat:
     def _answer(self, rank: int, deadline: float) -> Answer:
         if rank not in self._addresses or time.monotonic() > deadline:
             return None
-        answer = answered(lambda: Asker(self._addresses[rank]).ask())
+        answer = asked(self._addresses[rank])
         if isinstance(answer, tuple):
             return answer[0] or "has ended"
         heard = next((f", it was last heard {line.state.words()}" for line in self._lines if line.to.rank == rank and line.state), "")
         return f"{'does not answer' if answer is None else 'is gone'}{heard}"
 
 
-def _wake(rank: Address, own: Address) -> None:
-    """A stopped process ends only when it goes on; who ends it may not know."""
-    if rank.system and rank.system == own.system and hasattr(signal, "SIGCONT"):
-        try:
-            os.kill(rank.process, signal.SIGCONT)
-        except OSError:
-            pass
+def _wakes(rank: Address, own: Address) -> bool:
+    """Lets a stopped process on this host go on, which it has to so that it can end; whoever ends it may not know."""
+    if not rank.system or rank.system != own.system or not hasattr(signal, "SIGCONT"):
+        return False
+    try:
+        os.kill(rank.process, signal.SIGCONT)
+    except OSError:
+        return False
+    return True
 
 
 def _say(text: str) -> None:

@@ -145,5 +145,8 @@ def test_command_line(files, capsys):
     assert main([files["graph"], files["p.tsv"], "--launch", "0"]) == 3
     assert main([files["graph"], files["p.tsv"], "--steps", "-1"]) == 3
     assert main([files["graph"], files["p.tsv"], "--bucket", "much"]) == 3
-    assert capsys.readouterr().err.count("\n") == 3
+    for option in ("--timeout", "--heartbeat"):
+        for value in ("-1", "nan", "inf", "0.001" if option == "--heartbeat" else "0"):
+            assert main([files["graph"], files["p.tsv"], f"{option}={value}"]) == 3
+    assert capsys.readouterr().err.count("\n") == 11
     assert [_bytes("--bucket", t) for t in ("7", "25MB", "1.5KiB", "2 GiB")] == [7, 25 * 10**6, 1536, 2 << 30]

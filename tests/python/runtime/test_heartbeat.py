@@ -107,6 +107,22 @@ def test_peers_notice_without_a_launcher(number, graphs, tmp_path):
     assert re.fullmatch(STOPPED.format(number, processes[number][0].pid), "".join(found.err))
 
 
+def test_a_run_that_is_stopped_as_a_whole_goes_on(graphs, tmp_path):
+    """As when a job is suspended: nobody was awake to miss the others."""
+    processes = start_ranks(tmp_path, 2, [options_of(graphs, tmp_path, 2)] * 2)
+    wait_for_steps(tmp_path)
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        for process, _ in processes:
+            os.kill(process.pid, number)
+        time.sleep(2 * LIMIT)
+    before = (tmp_path / "log/rank0.jsonl").read_text().count("\n")
+    time.sleep(1.0)
+    assert (tmp_path / "log/rank0.jsonl").read_text().count("\n") > before
+    processes[1][0].kill()
+    found = finish(processes)
+    assert found.codes == [4, -9]
+
+
 def test_one_of_three_tells_that_another_was_killed(graphs, tmp_path):
     processes = start_ranks(tmp_path, 3, [options_of(graphs, tmp_path, 3)] * 3)
     wait_for_steps(tmp_path)
