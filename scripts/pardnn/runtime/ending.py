@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,11 +42,17 @@ class Ending:
             time.sleep(0.1)
         return False
 
-    def has_told(self, lost: int | None) -> None:
-        """All others may end."""
+    def has_told(self, lost: int | None, everyone: Iterable[Address]) -> None:
+        """All others may end. Each is told at its own beacon, too: one that is busy may not look at the boards before this rank is gone."""
         for board in self._boards:
             if board.rank != lost:
                 answered(partial(_claim, board, self._name, self._name + _TOLD))
+        others = [threading.Thread(target=self.tell, args=(rank,), daemon=True) for rank in everyone if rank.rank != lost and str(rank.rank) != self._name]
+        for other in others:
+            other.start()
+        deadline = time.monotonic() + PATIENCE
+        for other in others:
+            other.join(max(0.0, deadline - time.monotonic()))
 
     def tell(self, rank: Address) -> None:
         """Tells one rank alone that the end has been told."""

@@ -75,7 +75,7 @@ class Heartbeat:
         with self._ending:
             if not self._given_up() and self._told.claimed(None):
                 _say(f"rank {self._rank}: {error}{self._account(error.peer)}")
-                self._told.has_told(None)
+                self._told.has_told(None, self._addresses.values())
                 time.sleep(3 * self._interval)  # until all have seen it
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class Heartbeat:
         if self._told.claimed(line.to.rank):
             heard = f"it was last heard {line.state.words()}" if line.state else "it was never heard"
             _say(f"{line.to} has not answered for {self._limit:g} s: it is stopped, or its host or network is down; {heard}; all ranks are ended")
-            self._told.has_told(line.to.rank)
+            self._told.has_told(line.to.rank, self._addresses.values())
         time.sleep(3 * self._interval)  # until all have seen it, and none is left to be missed by the one that wakes
         if _wakes(line.to, self._beacon.address):
             self._told.tell(line.to)
@@ -151,7 +151,7 @@ class Heartbeat:
     def _claimed(self) -> Address | None:
         """Where another rank has claimed to tell of the end."""
         own = self._beacon.address
-        if own in self._boards and self._beacon.claim() != NOBODY:
+        if self._beacon.claim() != NOBODY:
             return own
         return next((line.to for line in self._lines if line.claim != NOBODY), None)
 
