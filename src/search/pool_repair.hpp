@@ -13,7 +13,7 @@ namespace pardnn {
 std::int64_t repair_overfull(Pool& pool, std::int64_t visits, const std::function<bool()>& should_stop, bool many_first = false);
 
 /// The published method, whole: its step one, and repair from there, however little promises it (a front keeps the placements that overflow least, not those
-/// that a repair makes most of). So no result of a search is longer than it, or unfit where it fits.
+/// that a repair makes most of). Only where step one overflows and is shorter than the best that fits, or nothing fits.
 void add_repaired_step_one(Pool& pool, const std::function<bool()>& should_stop);
 
 }  // namespace pardnn

@@ -19,7 +19,7 @@ struct StartContext {
   std::function<void(std::int64_t)> progress;   ///< told how many starts are done
 };
 
-/// True if the cheap baselines, and the published method as published, are among the starts: no result of the search loses to them.
+/// True if the cheap baselines, and the published method as published, are among the starts.
 bool tries_baselines(const Graph& graph, Preset preset);
 
 /// How many steps add_starts reports.

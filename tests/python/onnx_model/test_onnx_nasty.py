@@ -10,6 +10,7 @@ import pytest
 
 onnx = pytest.importorskip("onnx")
 
+from damage import damaged  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
 
 from pardnn.capture_onnx import capture, main  # noqa: E402
@@ -97,17 +98,7 @@ def test_damaged_files_are_one_line_or_a_graph(tmp_path: Path, capsys: pytest.Ca
     draw = random.Random(7)
     codes = set()
     for _ in range(150):
-        data = bytearray(raw)
-        for _ in range(draw.randint(1, 4)):
-            at = draw.randrange(len(data))
-            kind = draw.randrange(3)
-            if kind == 0:
-                data[at] = draw.randrange(256)
-            elif kind == 1:
-                del data[at:at + draw.randint(1, 6)]
-            else:
-                data[at:at] = data[at:at + draw.randint(1, 6)]
-        (tmp_path / "m.onnx").write_bytes(data)
+        (tmp_path / "m.onnx").write_bytes(damaged(raw, draw, 4))
         codes.add(code := main([str(tmp_path / "m.onnx"), "-o", str(tmp_path / "g.h5"), "--unknown-dim", "3"]))
         error = capsys.readouterr().err
         assert code == 0 or (code == 3 and error.count("\n") == 1), error

@@ -12,6 +12,7 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 tf = pytest.importorskip("tensorflow")
 
+from damage import damaged  # noqa: E402
 from google.protobuf import text_format  # noqa: E402
 from tensorflow.core.framework import graph_pb2  # noqa: E402
 
@@ -153,17 +154,7 @@ def test_damaged_files_are_one_line_or_a_graph(folder: Path, capsys: pytest.Capt
     draw = random.Random(7)
     codes = set()
     for _ in range(150):
-        data = bytearray(raw)
-        for _ in range(draw.randint(1, 3)):
-            at = draw.randrange(len(data))
-            kind = draw.randrange(3)
-            if kind == 0:
-                data[at] = draw.randrange(256)
-            elif kind == 1:
-                del data[at:at + draw.randint(1, 6)]
-            else:
-                data[at:at] = data[at:at + draw.randint(1, 6)]
-        (folder / "g.pb").write_bytes(data)
+        (folder / "g.pb").write_bytes(damaged(raw, draw, 3))
         codes.add(code := main(["g.pb", "-o", "g.h5", "--unknown-dim", "3"]))
         error = capsys.readouterr().err
         assert code == 0 or (code == 3 and error.count("\n") == 1), error
